@@ -1,0 +1,174 @@
+//! Secure noise: ChaCha20 streams addressed by (purpose, step, chunk).
+//!
+//! A source is a 256-bit key, from the operating system unless a seed is given. The address is
+//! the cipher's 64-bit stream number: 8 bits of purpose, 32 of step, 24 of chunk. Any piece of
+//! noise can be drawn at any time in any order, so results do not depend on the number of
+//! threads, and a resumed run draws what the interrupted one would have drawn.
+//!
+//! Distinct addresses are distinct keystreams of one key: independent against anyone who does
+//! not know the key. A seeded source is for experiments: whoever knows the seed knows the noise.
+
+use crate::Error;
+use crate::kernels::{Level, normal};
+use chacha20::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+
+/// What a stream of randomness is for. Streams of different purposes never overlap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Purpose {
+    /// Noise on the coordinates of a gradient (DP).
+    Coordinates = 1,
+    /// Noise on a gradient's magnitude (GeoDP).
+    Magnitude = 2,
+    /// Noise on a gradient's angles (GeoDP).
+    Angles = 3,
+    /// Which records take part in a step.
+    Sampling = 4,
+    /// Initial weights.
+    Initialisation = 5,
+    /// Noise on the acceptance test of selective updates (SUR).
+    Selection = 6,
+    /// Which records take part in the acceptance test (SUR).
+    SelectionSampling = 7,
+    /// Coins and noisy sums of importance sampling (IS).
+    Importance = 8,
+    /// Canaries and coins of audits.
+    Audit = 9,
+    /// Order of records when batches are shuffled.
+    Shuffling = 10,
+}
+
+/// Where a source's key came from; every report must say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The operating system's generator: nobody knows the key.
+    OperatingSystem,
+    /// A given seed: repeatable, and not private against anyone who knows the seed.
+    Seed(u64),
+}
+
+/// A key from which all randomness of a run is drawn.
+#[derive(Clone)]
+pub struct NoiseSource {
+    key: [u8; 32],
+    origin: Origin,
+}
+
+/// Largest step number of an address.
+pub const MAX_STEP: u64 = (1 << 32) - 1;
+/// Largest chunk number of an address.
+pub const MAX_CHUNK: u64 = (1 << 24) - 1;
+
+impl NoiseSource {
+    /// A fresh key from the operating system.
+    ///
+    /// # Errors
+    /// [`Error::Entropy`] if the system has no randomness to give.
+    pub fn from_os() -> Result<Self, Error> {
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).map_err(|e| Error::Entropy(e.to_string()))?;
+        Ok(Self { key, origin: Origin::OperatingSystem })
+    }
+
+    /// A key made of `seed` alone: for experiments only.
+    pub fn from_seed(seed: u64) -> Self {
+        let mut key = *b"--------geodp key made of a seed";
+        key[..8].copy_from_slice(&seed.to_le_bytes());
+        Self { key, origin: Origin::Seed(seed) }
+    }
+
+    /// A source as it was stored by [`secret_key`](Self::secret_key).
+    pub fn from_secret_key(key: [u8; 32], origin: Origin) -> Self {
+        Self { key, origin }
+    }
+
+    /// The key itself, for a run that must be resumable. Whoever reads it can subtract the noise:
+    /// store it where only the data's owner can, and delete it when the run is done.
+    pub fn secret_key(&self) -> [u8; 32] {
+        self.key
+    }
+
+    /// Where the key came from.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// The stream at an address.
+    ///
+    /// # Errors
+    /// [`Error::NoiseAddress`] beyond [`MAX_STEP`] or [`MAX_CHUNK`]: two addresses never share a
+    /// stream silently.
+    pub fn stream(&self, purpose: Purpose, step: u64, chunk: u64) -> Result<Stream, Error> {
+        for (part, value, limit) in [("step", step, MAX_STEP), ("chunk", chunk, MAX_CHUNK)] {
+            if value > limit {
+                return Err(Error::NoiseAddress { part, value, limit });
+            }
+        }
+        let mut cipher = ChaCha20Rng::from_seed(self.key);
+        cipher.set_stream(u64::from(purpose as u8) << 56 | step << 24 | chunk);
+        Ok(Stream { cipher })
+    }
+}
+
+impl std::fmt::Debug for NoiseSource {
+    /// Never shows the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NoiseSource").field("origin", &self.origin).finish_non_exhaustive()
+    }
+}
+
+/// One addressed stream of randomness, read from its start.
+#[derive(Debug)]
+pub struct Stream {
+    cipher: ChaCha20Rng,
+}
+
+impl Stream {
+    /// Fills `out` with standard normals. The normals come in blocks of 256 words, so drawing
+    /// n at once is the prefix of drawing more, but two draws are not one long draw.
+    pub fn fill_normals(&mut self, out: &mut [f64]) {
+        let level = Level::best();
+        let mut words = [0; 8 * normal::BLOCK];
+        let (blocks, rest) = out.as_chunks_mut::<{ normal::BLOCK }>();
+        for block in blocks {
+            self.cipher.fill_bytes(&mut words);
+            normal::fill_block(level, &words, block);
+        }
+        if !rest.is_empty() {
+            let mut block = [0.0; normal::BLOCK];
+            self.cipher.fill_bytes(&mut words);
+            normal::fill_block(level, &words, &mut block);
+            rest.copy_from_slice(&block[..rest.len()]);
+        }
+    }
+
+    /// One standard normal.
+    pub fn normal(&mut self) -> f64 {
+        let mut one = [0.0];
+        self.fill_normals(&mut one);
+        one[0]
+    }
+
+    /// A uniform 64-bit word.
+    pub fn word(&mut self) -> u64 {
+        self.cipher.next_u64()
+    }
+
+    /// A uniform number in [0, 1) with 53 bits.
+    pub fn uniform(&mut self) -> f64 {
+        (self.word() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// A uniform integer below `bound` (0 for a bound of 0), without modulo bias (Lemire 2019).
+    pub fn below(&mut self, bound: u64) -> u64 {
+        let threshold = bound.wrapping_neg().checked_rem(bound).unwrap_or(0);
+        loop {
+            let product = u128::from(self.word()) * u128::from(bound);
+            if product as u64 >= threshold {
+                return (product >> 64) as u64;
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! GeoDP (Algorithm 1 of the paper): noise on the magnitude and on every angle, by the fast route.
+//!
+//! Three passes over chunks of 1,024 coordinates: sums of squares; turning each chunk by its
+//! noise (see `kernels/rotate.rs`); scaling each chunk by the sines before it and the noisy
+//! magnitude. Between passes a short sequential scan over chunk totals. No angle is ever formed.
+
+use super::{PARALLEL_FROM, Perturb, check_batch, check_noise_multiplier, reference};
+use crate::Error;
+use crate::clip::Sensitivity;
+use crate::kernels::elementary::MAX_REDUCED_RADIANS;
+use crate::kernels::rotate::{self, CHUNK, Tail, Work};
+use crate::kernels::{Level, rotate::sum_of_squares};
+use crate::noise::{NoiseSource, Purpose};
+use crate::real::{Real, check_gradient};
+use rayon::prelude::*;
+use std::f64::consts::PI;
+
+/// The geometric perturbation.
+///
+/// # Guarantee
+/// Only under an assumption: *if* every record moves the magnitude by at most C/B and the angles
+/// by at most √(d+2)·β·π/B in norm, one release is two Gaussian releases with multiplier σ, i.e.
+/// one with multiplier σ/√2. The first half is enforced by clipping; the second is **not**
+/// enforced by anything: one record can turn a small mean by any angle. An ε made from this is
+/// conditional, never certified.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Geometric {
+    magnitude_std: f64,
+    /// σ·β·π/B; the factor √(d+2) joins when the dimension is known.
+    angle_std_per_root_dim: f64,
+}
+
+impl Geometric {
+    /// Noise multiplier σ ≥ 0, public batch size B, bounding factor β in (0, 1].
+    ///
+    /// # Errors
+    /// σ negative or not finite; B = 0; β outside (0, 1].
+    pub fn new(
+        sensitivity: Sensitivity,
+        noise_multiplier: f64,
+        batch: u64,
+        beta: f64,
+    ) -> Result<Self, Error> {
+        let noise_multiplier = check_noise_multiplier(noise_multiplier)?;
+        let batch = check_batch(batch)?;
+        if !(beta > 0.0 && beta <= 1.0) {
+            return Err(Error::Beta(beta));
+        }
+        Ok(Self {
+            magnitude_std: sensitivity.get() * noise_multiplier / batch,
+            angle_std_per_root_dim: noise_multiplier * beta * PI / batch,
+        })
+    }
+
+    /// C·σ/B: the standard deviation of the noise on the magnitude.
+    pub fn magnitude_std(&self) -> f64 {
+        self.magnitude_std
+    }
+
+    /// √(d+2)·β·π·σ/B: the standard deviation of the noise on each angle, in radians.
+    pub fn angle_std(&self, dim: usize) -> f64 {
+        self.angle_std_per_root_dim * ((dim + 2) as f64).sqrt()
+    }
+}
+
+impl<R: Real> Perturb<R> for Geometric {
+    fn perturb_in_place(
+        &self,
+        mean_gradient: &mut [R],
+        noise: &NoiseSource,
+        step: u64,
+    ) -> Result<(), Error> {
+        check_gradient(mean_gradient, 2)?;
+        let angle_std = self.angle_std(mean_gradient.len());
+        let scale = match square_scale(mean_gradient) {
+            // No normal exceeds 9.5 standard deviations.
+            Some(scale) if angle_std * 9.5 < MAX_REDUCED_RADIANS => scale,
+            _ => {
+                let release = reference::perturb(self, mean_gradient, noise, step)?;
+                mean_gradient.copy_from_slice(&release);
+                return Ok(());
+            }
+        };
+        let tails = tails(mean_gradient, scale);
+        let norm = tails.squares.sqrt() / scale;
+        let magnitude_noise =
+            self.magnitude_std * noise.stream(Purpose::Magnitude, step, 0)?.normal();
+        let magnitude = norm + magnitude_noise;
+        if !magnitude.is_finite() {
+            return Err(Error::NormOverflow);
+        }
+        // An address out of range must not leave half a release behind.
+        noise.stream(Purpose::Angles, step, (tails.after.len() - 1) as u64)?;
+
+        let level = Level::best();
+        let turn = |work: &mut Box<Work>, (index, chunk): (usize, &mut [R])| {
+            let angles = &mut work.noise[..chunk.len()];
+            noise.stream(Purpose::Angles, step, index as u64)?.fill_normals(angles);
+            angles.iter_mut().for_each(|n| *n *= angle_std);
+            load(chunk, scale, &mut work.gradient);
+            let sines = rotate::turn_chunk(level, work, chunk.len(), tails.after[index]);
+            for (g, turned) in chunk.iter_mut().zip(&work.turned) {
+                *g = R::from_f64(*turned);
+            }
+            Ok(sines)
+        };
+        let parallel = mean_gradient.len() >= PARALLEL_FROM;
+        let sines: Vec<f64> = if parallel {
+            let chunks = mean_gradient.par_chunks_mut(CHUNK).enumerate();
+            chunks.map_init(Work::new, turn).collect::<Result<_, Error>>()?
+        } else {
+            let mut work = Work::new();
+            let chunks = mean_gradient.chunks_mut(CHUNK).enumerate();
+            chunks.map(|c| turn(&mut work, c)).collect::<Result<_, Error>>()?
+        };
+
+        // The length of each chunk's unit vector: the magnitude times all sines before it.
+        let mut length = magnitude;
+        let mut lengths = Vec::with_capacity(sines.len());
+        for sines in sines {
+            lengths.push(length);
+            length *= sines;
+        }
+        let stretch = |(chunk, length): (&mut [R], &f64)| {
+            chunk.iter_mut().for_each(|g| *g = R::from_f64(g.to_f64() * length));
+        };
+        if parallel {
+            mean_gradient.par_chunks_mut(CHUNK).zip(&lengths).for_each(stretch);
+        } else {
+            mean_gradient.chunks_mut(CHUNK).zip(&lengths).for_each(stretch);
+        }
+        Ok(())
+    }
+}
+
+/// A power of two that brings the largest entry to [1, 2), or 1 where squares are safe anyway.
+/// `None` if the entries span so many magnitudes that squares of small ones would vanish.
+fn square_scale<R: Real>(gradient: &[R]) -> Option<f64> {
+    if !R::SQUARES_OVERFLOW_F64 {
+        return Some(1.0);
+    }
+    let (mut largest, mut smallest) = (0.0_f64, f64::INFINITY);
+    for g in gradient {
+        let size = g.to_f64().abs();
+        largest = largest.max(size);
+        smallest = smallest.min(if size == 0.0 { f64::INFINITY } else { size });
+    }
+    if largest == 0.0 {
+        return Some(1.0);
+    }
+    // 2^−exponent as bits; the extremes where that is not a normal number take the other route.
+    let exponent = (largest.to_bits() >> 52) as i64 - 1023;
+    let scale = f64::from_bits(u64::try_from(1023 - exponent).ok()? << 52);
+    (exponent > -1022 && exponent < 1022 && smallest > largest * 1e-140).then_some(scale)
+}
+
+/// What follows each chunk, and Σ g² of all, in scaled units.
+struct Tails {
+    after: Vec<Tail>,
+    squares: f64,
+}
+
+fn tails<R: Real>(gradient: &[R], scale: f64) -> Tails {
+    let level = Level::best();
+    let chunk_squares = |buffer: &mut Box<[f64; CHUNK]>, chunk: &[R]| {
+        load(chunk, scale, buffer);
+        sum_of_squares(level, &buffer[..chunk.len()])
+    };
+    let new_buffer = || Box::new([0.0; CHUNK]);
+    let totals: Vec<f64> = if gradient.len() < PARALLEL_FROM {
+        let mut buffer = new_buffer();
+        gradient.chunks(CHUNK).map(|c| chunk_squares(&mut buffer, c)).collect()
+    } else {
+        gradient.par_chunks(CHUNK).map_init(new_buffer, chunk_squares).collect()
+    };
+    let mut after = vec![Tail::End; totals.len()];
+    let mut squares: f64 = 0.0;
+    for (index, total) in totals.iter().enumerate().rev() {
+        let end = (index + 1) * CHUNK;
+        if end < gradient.len() {
+            let only_one_follows = end + 1 == gradient.len();
+            let last = gradient[gradient.len() - 1].to_f64() * scale;
+            let radius = if only_one_follows { last } else { squares.sqrt() };
+            after[index] = Tail::Follows { squares, radius };
+        }
+        squares += total;
+    }
+    Tails { after, squares }
+}
+
+fn load<R: Real>(chunk: &[R], scale: f64, buffer: &mut [f64; CHUNK]) {
+    for (value, g) in buffer.iter_mut().zip(chunk) {
+        *value = g.to_f64() * scale;
+    }
+}

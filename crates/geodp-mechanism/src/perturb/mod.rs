@@ -1,0 +1,66 @@
+//! Perturbation of a clipped mean gradient: Gaussian (DP) and geometric (GeoDP).
+//!
+//! | mechanism | output |
+//! |---|---|
+//! | [`Gaussian`] | g̃ + (C·σ/B)·N(0, I) |
+//! | [`Geometric`] | (‖g̃‖ + (C/B)·σ·N(0, 1), θ + (√(d+2)·β·π/B)·σ·N(0, I)), back in rectangular form |
+//!
+//! Both take the sum of clipped per-sample gradients divided by the public batch size B, and the
+//! [`Sensitivity`](crate::clip::Sensitivity) of that clipping. Noise is addressed by step and
+//! chunk: for one source and step the output is the same for any number of threads. A step of a
+//! source is one release: perturbing two gradients with the same (source, step) would reuse noise.
+
+mod gaussian;
+mod geometric;
+pub mod reference;
+
+pub use gaussian::Gaussian;
+pub use geometric::Geometric;
+
+use crate::Error;
+use crate::noise::NoiseSource;
+use crate::real::Real;
+
+/// A mechanism that releases a noisy version of a clipped mean gradient.
+pub trait Perturb<R: Real>: std::fmt::Debug + Send + Sync {
+    /// Replaces the clipped mean gradient by its noisy release, with the noise of `step`.
+    ///
+    /// # Errors
+    /// A gradient that is too short or not finite. Then the gradient is left as it was.
+    fn perturb_in_place(
+        &self,
+        mean_gradient: &mut [R],
+        noise: &NoiseSource,
+        step: u64,
+    ) -> Result<(), Error>;
+
+    /// The noisy release as a new vector.
+    ///
+    /// # Errors
+    /// As [`perturb_in_place`](Self::perturb_in_place).
+    fn perturb(
+        &self,
+        mean_gradient: &[R],
+        noise: &NoiseSource,
+        step: u64,
+    ) -> Result<Vec<R>, Error> {
+        let mut release = mean_gradient.to_vec();
+        self.perturb_in_place(&mut release, noise, step)?;
+        Ok(release)
+    }
+}
+
+/// Below this many coordinates, handing chunks to other threads costs more than it saves.
+const PARALLEL_FROM: usize = 8 * crate::kernels::rotate::CHUNK;
+
+fn check_noise_multiplier(noise_multiplier: f64) -> Result<f64, Error> {
+    if noise_multiplier.is_finite() && noise_multiplier >= 0.0 {
+        Ok(noise_multiplier)
+    } else {
+        Err(Error::NoiseMultiplier(noise_multiplier))
+    }
+}
+
+fn check_batch(batch: u64) -> Result<f64, Error> {
+    if batch == 0 { Err(Error::Batch) } else { Ok(batch as f64) }
+}
