@@ -1,0 +1,3 @@
+//! The commands of `geodp`, one file each: an `Args` struct for clap, and `run`.
+
+pub(crate) mod demo;

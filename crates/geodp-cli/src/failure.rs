@@ -1,0 +1,30 @@
+//! Which exit code an error deserves: 2 if the user's input is at fault, 1 otherwise.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Marks an error as caused by what the user gave: a flag, a config file, a data file.
+#[derive(Debug)]
+pub(crate) struct BadInput(pub(crate) String);
+
+impl fmt::Display for BadInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadInput {}
+
+/// Turns any displayable error into a [`BadInput`]: `.map_err(bad_input)?`.
+pub(crate) fn bad_input(error: impl fmt::Display) -> anyhow::Error {
+    BadInput(error.to_string()).into()
+}
+
+/// 2 for [`BadInput`] anywhere in the chain, 1 otherwise.
+pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
+    if error.chain().any(|cause| cause.is::<BadInput>()) {
+        ExitCode::from(2)
+    } else {
+        ExitCode::FAILURE
+    }
+}
