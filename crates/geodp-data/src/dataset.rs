@@ -1,0 +1,198 @@
+//! A dataset: records, a label for each, and the number of classes.
+//!
+//! The one type that every loader of this crate makes and that training reads. Subsets, digit pairs
+//! and validation parts are datasets again and share the stored inputs. What a dataset *is* can be
+//! said in one line, its [`Fingerprint`]: checkpoints keep it, so that a run is never resumed on
+//! other data.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::DataError;
+use crate::digest::{FieldHasher, Fingerprint};
+use crate::records::Records;
+use crate::scaling::{Scaling, Shape};
+use crate::shuffle::permutation;
+
+/// Labelled records.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    name: String,
+    records: Records,
+    labels: Arc<[u32]>,
+    class_names: Vec<String>,
+    fingerprint: OnceLock<Fingerprint>,
+}
+
+/// A training set and the test set that belongs to it.
+#[derive(Clone, Debug)]
+pub struct Split {
+    /// Records to train on.
+    pub train: Dataset,
+    /// Records held back for measuring.
+    pub test: Dataset,
+}
+
+impl Dataset {
+    /// Puts records and labels together; `class_names[k]` is the name of label k.
+    pub fn new(
+        name: impl Into<String>,
+        records: Records,
+        labels: Vec<u32>,
+        class_names: Vec<String>,
+    ) -> Result<Self, DataError> {
+        let name = name.into();
+        let classes = u32::try_from(class_names.len()).unwrap_or(u32::MAX);
+        if classes < 2 {
+            return Err(DataError::Argument(format!(
+                "{name}: {classes} class declared; telling records apart needs at least 2"
+            )));
+        }
+        if records.len() != labels.len() {
+            return Err(DataError::CountMismatch {
+                inputs_file: name.clone(),
+                inputs: records.len(),
+                labels_file: name,
+                labels: labels.len(),
+            });
+        }
+        if let Some(index) = labels.iter().position(|&label| label >= classes) {
+            let label = i64::from(labels[index]);
+            return Err(DataError::LabelOutOfRange { file: name, index, label, classes });
+        }
+        let labels = labels.into();
+        Ok(Dataset { name, records, labels, class_names, fingerprint: OnceLock::new() })
+    }
+
+    /// What it is called in reports.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many records there are.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// Shape of one input.
+    pub fn shape(&self) -> Shape {
+        self.records.shape()
+    }
+
+    /// Values in one input.
+    pub fn input_len(&self) -> usize {
+        self.records.input_len()
+    }
+
+    /// Number of classes; labels are below it.
+    pub fn classes(&self) -> usize {
+        self.class_names.len()
+    }
+
+    /// Name of each class, in the order of their labels.
+    pub fn class_names(&self) -> &[String] {
+        &self.class_names
+    }
+
+    /// The records without their labels.
+    pub fn records(&self) -> &Records {
+        &self.records
+    }
+
+    /// All labels, in order.
+    pub fn labels(&self) -> &[u32] {
+        &self.labels
+    }
+
+    /// Label of record `index`.
+    ///
+    /// # Panics
+    /// If `index` is not below [`len`](Self::len).
+    pub fn label(&self, index: usize) -> u32 {
+        self.labels[index]
+    }
+
+    /// Writes input `index` to `out`.
+    ///
+    /// # Panics
+    /// If `index` is not below [`len`](Self::len) or `out` is not [`input_len`](Self::input_len) long.
+    pub fn read_input(&self, index: usize, out: &mut [f32]) {
+        self.records.read_input(index, out);
+    }
+
+    /// SHA-256 over shape, classes, preprocessing and every record in order. The name is not part of
+    /// it. Computed on first use (about 0.1 s for MNIST) and kept.
+    pub fn fingerprint(&self) -> Fingerprint {
+        *self.fingerprint.get_or_init(|| {
+            let mut hasher = FieldHasher::new("geodp dataset 1");
+            self.class_names.iter().for_each(|name| hasher.field(name.as_bytes()));
+            self.records.fingerprint_into(&mut hasher);
+            let labels: Vec<u8> = self.labels.iter().flat_map(|l| l.to_le_bytes()).collect();
+            hasher.field(&labels);
+            hasher.finish()
+        })
+    }
+
+    /// The same records read with other constants; an error if they are not stored as bytes.
+    pub fn rescaled(&self, scaling: &Scaling) -> Result<Self, DataError> {
+        let records = self.records.rescaled(scaling).unwrap_or_else(|| {
+            Err(DataError::Argument(format!(
+                "{}: inputs are not bytes, so there is no scaling to change",
+                self.name
+            )))
+        })?;
+        Ok(Dataset { records, fingerprint: OnceLock::new(), ..self.clone() })
+    }
+
+    /// The records at these positions, in this order.
+    pub fn subset(&self, indices: &[usize]) -> Result<Self, DataError> {
+        let records = self.records.subset(indices)?;
+        let labels = indices.iter().map(|&index| self.labels[index]).collect();
+        Ok(Dataset { records, labels, fingerprint: OnceLock::new(), ..self.clone() })
+    }
+
+    /// Only the records of the given classes, relabelled 0, 1, … in the order given:
+    /// `only_labels(&[0, 1])` of MNIST is the paper's logistic regression set.
+    pub fn only_labels(&self, keep: &[u32]) -> Result<Self, DataError> {
+        let mut new_label = vec![None; self.classes()];
+        for (position, &label) in (0u32..).zip(keep) {
+            match new_label.get_mut(label as usize) {
+                Some(slot @ None) => *slot = Some(position),
+                Some(_) => {
+                    return Err(DataError::Argument(format!("class {label} is listed twice")));
+                }
+                None => {
+                    return Err(DataError::Argument(format!(
+                        "class {label} was asked for, but the classes are 0 to {}",
+                        self.classes() - 1
+                    )));
+                }
+            }
+        }
+        let (indices, labels): (Vec<_>, Vec<_>) = (0..self.len())
+            .filter_map(|index| Some((index, new_label[self.labels[index] as usize]?)))
+            .unzip();
+        let class_names = keep.iter().map(|&l| self.class_names[l as usize].clone()).collect();
+        Dataset::new(self.name.clone(), self.records.subset(&indices)?, labels, class_names)
+    }
+
+    /// Parts off `count` records for validation: (the rest, the part). Which ones depends on the
+    /// seed and the number of records alone, never on their content; both keep the original order.
+    pub fn split_off(&self, count: usize, seed: u64) -> Result<(Self, Self), DataError> {
+        if count > self.len() {
+            return Err(DataError::Argument(format!(
+                "cannot part off {count} of {} records",
+                self.len()
+            )));
+        }
+        let mut order = permutation(self.len(), seed);
+        let mut rest = order.split_off(count);
+        order.sort_unstable();
+        rest.sort_unstable();
+        Ok((self.subset(&rest)?, self.subset(&order)?))
+    }
+}

@@ -1,0 +1,99 @@
+//! Reading files, plain or gzip, and where downloaded datasets live.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+
+use crate::DataError;
+
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// The folder for datasets that are not bundled: `$GEODP_DATA` if set, else the platform's place for
+/// a user's data (`$XDG_DATA_HOME/geodp` or `~/.local/share/geodp`; `~/Library/Application
+/// Support/geodp` on macOS; `%LOCALAPPDATA%\geodp` on Windows).
+pub fn default_data_dir() -> Result<PathBuf, DataError> {
+    data_dir_from(|name| {
+        std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+    })
+}
+
+fn data_dir_from(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<PathBuf, DataError> {
+    if let Some(dir) = variable("GEODP_DATA") {
+        return Ok(dir);
+    }
+    let base = if cfg!(windows) {
+        variable("LOCALAPPDATA")
+    } else if cfg!(target_os = "macos") {
+        variable("HOME").map(|home| home.join("Library/Application Support"))
+    } else {
+        // The XDG specification says to ignore a relative path.
+        variable("XDG_DATA_HOME")
+            .filter(|dir| dir.is_absolute())
+            .or_else(|| variable("HOME").map(|home| home.join(".local/share")))
+    };
+    base.map(|base| base.join("geodp")).ok_or_else(|| {
+        DataError::Argument(
+            "no home folder is known here; set GEODP_DATA to the folder for datasets".to_owned(),
+        )
+    })
+}
+
+/// The path as it appears in messages.
+pub(crate) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// A whole file, decompressed if it is gzip.
+pub(crate) fn read_maybe_gzip(path: &Path) -> Result<Vec<u8>, DataError> {
+    let bytes = fs::read(path).map_err(DataError::io("read", path))?;
+    if bytes.starts_with(&GZIP_MAGIC) { gunzip(&shown(path), &bytes) } else { Ok(bytes) }
+}
+
+/// The content of gzip bytes.
+pub(crate) fn gunzip(file: &str, compressed: &[u8]) -> Result<Vec<u8>, DataError> {
+    let mut bytes = Vec::new();
+    MultiGzDecoder::new(compressed).read_to_end(&mut bytes).map_err(|error| {
+        DataError::Unsupported {
+            file: file.to_owned(),
+            problem: format!("broken gzip data ({error}); copy or download it again"),
+        }
+    })?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_decides_the_data_folder() {
+        let with = |pairs: &'static [(&str, &str)]| {
+            data_dir_from(move |name| {
+                pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| PathBuf::from(value))
+            })
+        };
+        let all = &[("GEODP_DATA", "/d"), ("XDG_DATA_HOME", "/x"), ("HOME", "/h")];
+        assert_eq!(with(all).unwrap(), Path::new("/d"));
+        assert!(with(&[]).unwrap_err().to_string().contains("GEODP_DATA"));
+        if cfg!(target_os = "linux") {
+            assert_eq!(with(&all[1..]).unwrap(), Path::new("/x/geodp"));
+            assert_eq!(with(&all[2..]).unwrap(), Path::new("/h/.local/share/geodp"));
+            let relative = with(&[("XDG_DATA_HOME", "x"), ("HOME", "/h")]);
+            assert_eq!(relative.unwrap(), Path::new("/h/.local/share/geodp"));
+        }
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let error = read_maybe_gzip(Path::new("/no/such/file")).unwrap_err();
+        assert!(error.to_string().contains("/no/such/file"), "{error}");
+    }
+
+    #[test]
+    fn broken_gzip_is_an_error() {
+        let error = gunzip("x.gz", &[0x1f, 0x8b, 8, 0, 1, 2, 3]).unwrap_err();
+        assert!(matches!(error, DataError::Unsupported { .. }), "{error}");
+    }
+}

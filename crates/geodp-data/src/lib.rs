@@ -1,0 +1,42 @@
+//! Datasets for private training.
+//!
+//! | data | from | how |
+//! |---|---|---|
+//! | MNIST | inside the binary | [`mnist::load`] |
+//! | CIFAR-10 | its official site, a folder or an archive | [`cifar10::download`], [`cifar10::import`], [`cifar10::open`] |
+//! | IDX (Fashion-MNIST, …) | two files, plain or gzip | [`idx::load_pair`] |
+//!
+//! Everything becomes a [`Dataset`]: inputs of one shape, a label each, a number of classes. What is
+//! done to inputs is declared by the caller and never learnt from the records ([`Scaling`]). A bad
+//! file is a [`DataError`] that says what to do, and leaves nothing behind.
+//!
+//! ```
+//! use geodp_data::{Scaling, mnist};
+//!
+//! let digits = mnist::load_test(&mnist::standard_scaling())?;
+//! assert_eq!((digits.len(), digits.input_len(), digits.classes()), (10_000, 784, 10));
+//! let zero_or_one = digits.only_labels(&[0, 1])?.rescaled(&Scaling::Unit)?;
+//! assert_eq!(zero_or_one.len(), 2115);
+//! # Ok::<(), geodp_data::DataError>(())
+//! ```
+
+mod array;
+pub mod cifar10;
+mod dataset;
+mod digest;
+mod download;
+mod error;
+mod files;
+pub mod idx;
+pub mod mnist;
+mod records;
+mod scaling;
+mod shuffle;
+
+pub use array::{Array, PairOptions, Values};
+pub use dataset::{Dataset, Split};
+pub use digest::Fingerprint;
+pub use error::DataError;
+pub use files::default_data_dir;
+pub use records::Records;
+pub use scaling::{Scaling, Shape};
