@@ -7,9 +7,9 @@
 
 use std::path::Path;
 
-use crate::array::{Array, PairOptions, Values, byte_count, to_dataset};
+use crate::array::{Array, PairOptions, Values, byte_count, to_dataset, to_records};
 use crate::files::{read_maybe_gzip, shown};
-use crate::{DataError, Dataset};
+use crate::{DataError, Dataset, Records, Scaling};
 
 /// Loads a file of inputs and a file of labels, each plain or gzip.
 pub fn load_pair(
@@ -17,8 +17,16 @@ pub fn load_pair(
     labels: &Path,
     options: &PairOptions,
 ) -> Result<Dataset, DataError> {
-    let read = |path: &Path| parse(&shown(path), &read_maybe_gzip(path)?);
     to_dataset((inputs, read(inputs)?), (labels, read(labels)?), options)
+}
+
+/// Loads a file of inputs alone, for prediction.
+pub fn load_inputs(inputs: &Path, scaling: &Scaling) -> Result<Records, DataError> {
+    to_records(inputs, read(inputs)?, scaling)
+}
+
+fn read(path: &Path) -> Result<Array, DataError> {
+    parse(&shown(path), &read_maybe_gzip(path)?)
 }
 
 /// Reads the (uncompressed) bytes of an IDX file; `file` is its name in messages.

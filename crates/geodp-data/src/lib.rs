@@ -5,6 +5,8 @@
 //! | MNIST | inside the binary | [`mnist::load`] |
 //! | CIFAR-10 | its official site, a folder or an archive | [`cifar10::download`], [`cifar10::import`], [`cifar10::open`] |
 //! | IDX (Fashion-MNIST, …) | two files, plain or gzip | [`idx::load_pair`] |
+//! | NPY | two files of NumPy | [`npy::load_pair`], [`npy::load_inputs`] |
+//! | CSV | a file and a schema file | [`table::read`], [`table::read_unlabelled`] |
 //!
 //! Everything becomes a [`Dataset`]: inputs of one shape, a label each, a number of classes. What is
 //! done to inputs is declared by the caller and never learnt from the records ([`Scaling`]). A bad
@@ -29,9 +31,11 @@ mod error;
 mod files;
 pub mod idx;
 pub mod mnist;
+pub mod npy;
 mod records;
 mod scaling;
 mod shuffle;
+pub mod table;
 
 pub use array::{Array, PairOptions, Values};
 pub use dataset::{Dataset, Split};
