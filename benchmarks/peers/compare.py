@@ -1,0 +1,201 @@
+"""Runs geodp and its peers on the same work, side by side, and prints the ratios.
+
+Usually called by run.sh, which makes the environment and builds our side first.
+"""
+import argparse
+import importlib.metadata
+import json
+import os
+import pathlib
+import platform
+import shlex
+import statistics
+import subprocess
+import sys
+
+import network
+
+HERE = pathlib.Path(__file__).resolve().parent
+WORK = ["cnn:256", "cnn:1024", "cnn:4096", "resnet:256", "logistic:4096"]
+PRIVATE = ["opacus-hooks", "opacus-ghost", "torch-vmap", "jax-privacy", "jax-vmap"]
+PLAIN = ["torch", "jax"]
+# The allocator keeps what it once had, in place of asking the system for it at every step.
+TUNED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(16 << 30), "MALLOC_TOP_PAD_": str(256 << 20)}
+VARIANTS = {
+    "as it comes": ({}, []),
+    "malloc": (TUNED, []),
+    "malloc, channels last": (TUNED, ["--channels-last"]),
+    "malloc, microbatch 256": (TUNED, ["--microbatch", "256"]),
+}
+MEMORY_BATCHES = (256, 16384)
+
+
+def main():
+    options = parse()
+    results = json.loads(options.json.read_text()) if options.keep and options.json.exists() else {}
+    results["machine"] = machine()
+    runs = results.setdefault("runs", {})
+    for round_number in range(options.rounds):
+        # Ours and theirs in turn, so that whatever the machine does meets all of them alike.
+        for work in options.work:
+            model, batch = work.split(":")
+            for side, variant in sides(options, model, int(batch)):
+                one = measure(options, side, variant, model, int(batch))
+                print(f"round {round_number + 1}  {work:14} {side:16} {variant:24} {describe(one)}", flush=True)
+                if one is not None:
+                    runs.setdefault(work, {}).setdefault(side, {}).setdefault(variant, []).append(one)
+                    options.json.write_text(json.dumps(results, indent=1))
+    if options.ours and options.memory:
+        results["memory"] = {str(batch): measure(options, "geodp", "as it comes", "cnn", batch)["peak_rss_mib"]
+                             for batch in MEMORY_BATCHES}
+    report = summary(results, options.peak_gflops)
+    results["bars"] = report["bars"]
+    options.json.write_text(json.dumps(results, indent=1))
+    print(report["text"])
+    return 0 if all(bar["holds"] for bar in report["bars"]) else 1
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ours", type=pathlib.Path, help="our throughput program; without it only peers run")
+    parser.add_argument("--work", nargs="+", default=WORK, help="model:batch, by default all that have a bar")
+    parser.add_argument("--peers", nargs="*", default=PRIVATE + PLAIN, choices=PRIVATE + PLAIN)
+    parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=3.0, help="length of one measurement")
+    parser.add_argument("--prefix", default="", help="a command to put before every measurement")
+    parser.add_argument("--json", type=pathlib.Path, default=pathlib.Path("peers.json"))
+    parser.add_argument("--keep", action="store_true", help="add to the results that are in the file")
+    parser.add_argument("--memory", action="store_true", help="also measure our memory at a small and a large batch")
+    parser.add_argument("--peak-gflops", type=float, help="what the machine can do, for the share of it")
+    return parser.parse_args()
+
+
+def sides(options, model, batch):
+    if options.ours:
+        yield "geodp", "as it comes"
+        yield "geodp non-private", "as it comes"
+    for peer in options.peers:
+        for variant in options.variants:
+            images = len(network.load(HERE / "models" / f"{model}.toml").inputs) == 3
+            if "channels" in variant and not images or "microbatch" in variant and batch <= 256:
+                continue
+            if "microbatch" in variant and peer in PLAIN:
+                continue
+            yield peer, variant
+
+
+def command_of(options, side, arguments, model, batch):
+    """How each side is run: the one place that decides what our step includes."""
+    work = ["--model", model, "--batch", str(batch), "--seconds", str(options.seconds)]
+    if side == "geodp":
+        return [str(options.ours), *work, "--private"]
+    if side == "geodp non-private":
+        return [str(options.ours), *work]
+    return [sys.executable, "-W", "ignore", str(HERE / "peer.py"), "--peer", side, *work, *arguments]
+
+
+def measure(options, side, variant, model, batch):
+    """Runs one measurement in its own process: its speed, and its peak memory."""
+    environment, arguments = VARIANTS[variant]
+    command = shlex.split(options.prefix) + command_of(options, side, arguments, model, batch)
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=HERE, env={**os.environ, **environment})
+    output = child.stdout.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        print(f"{' '.join(command)} ended with {child.returncode}", file=sys.stderr)
+        return None
+    said = json.loads(output.strip().splitlines()[-1])
+    expected = network.load(HERE / "models" / f"{model}.toml").parameters()
+    if said["dim"] != expected:
+        raise SystemExit(f"{side} runs {model} with {said['dim']} parameters, but models/{model}.toml has {expected}")
+    return {"samples_per_second": said["samples_per_second"], "peak_rss_mib": usage.ru_maxrss / 1024}
+
+
+def describe(one):
+    return "failed" if one is None else f"{one['samples_per_second']:10,.0f} samples/s {one['peak_rss_mib']:8,.0f} MiB"
+
+
+def machine():
+    versions = {}
+    for package in ("torch", "opacus", "jax", "jax-privacy"):
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            versions[package] = None
+    return {"cpu": cpu_name(), "cores": os.cpu_count(), "system": platform.platform(), "versions": versions}
+
+
+def cpu_name():
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def medians(of_side):
+    return {variant: statistics.median(one["samples_per_second"] for one in ones) for variant, ones in of_side.items()}
+
+
+def summary(results, peak_gflops):
+    lines, speeds = [], {}
+    for work, of_work in results["runs"].items():
+        speeds[work] = {side: medians(of_side) for side, of_side in of_work.items()}
+        lines += table(work, speeds[work], peak_gflops)
+    bars = judge(speeds, results.get("memory"))
+    if bars:
+        lines += ["", "| bar | measured | needed | goal | holds |", "|---|---|---|---|---|"]
+        lines += [f"| {bar['what']} | {bar['measured']:.2f} | {bar['sign']} {bar['bar']} | {bar['goal']} "
+                  f"| {'yes' if bar['holds'] else 'NO'} |" for bar in bars]
+    return {"text": "\n".join(lines), "bars": bars}
+
+
+def table(work, speeds, peak_gflops):
+    ours = speeds.get("geodp", {}).get("as it comes")
+    flop = network.load(HERE / "models" / f"{work.split(':')[0]}.toml").step_flop()
+    lines = ["", f"### {work.replace(':', ', B = ')}", "",
+             "| who | as it comes | at its best | how | ours / its best |" + (" share of peak |" if peak_gflops else ""),
+             "|---|---:|---:|---|---:|" + ("---:|" if peak_gflops else "")]
+    for side, by_variant in sorted(speeds.items(), key=lambda item: -max(item[1].values())):
+        variant, best = max(by_variant.items(), key=lambda item: item[1])
+        plain = by_variant.get("as it comes")
+        ratio = f"{ours / best:.2f}×" if ours else ""
+        share = f" {100 * best * flop / (peak_gflops * 1e9):.0f} % |" if peak_gflops else ""
+        lines.append(f"| {side} | {f'{plain:,.0f}' if plain else ''} | {best:,.0f} | {variant} | {ratio} |{share}")
+    return lines
+
+
+def judge(speeds, memory):
+    """Every bar for which there are measurements."""
+    bars = []
+
+    def bar(what, measured, sign, needed, goal):
+        holds = measured >= needed if sign == "≥" else measured <= needed
+        bars.append({"what": what, "measured": measured, "sign": sign, "bar": needed, "goal": goal, "holds": holds})
+
+    for work, of_work in speeds.items():
+        best = {side: max(by_variant.values()) for side, by_variant in of_work.items()}
+        ours, model = best.get("geodp"), work.split(":")[0]
+        if not ours or work not in ("cnn:1024", "cnn:4096", "resnet:256"):
+            continue
+        where = work.replace(":", ", B = ")
+        if "opacus-hooks" in best:
+            bar(f"{where}: ours / Opacus hooks", ours / best["opacus-hooks"], "≥", 4.0, 6.0)
+        private = [best[peer] for peer in PRIVATE if peer in best]
+        if private and model == "cnn":
+            bar(f"{where}: ours / best private peer", ours / max(private), "≥", 3.0, 5.0)
+        if "torch" in best:
+            needed, goal = (1.2, 2.0) if model == "cnn" else (1.0, 1.0)
+            bar(f"{where}: ours / non-private PyTorch", ours / best["torch"], "≥", needed, goal)
+        if "geodp non-private" in best:
+            bar(f"{where}: our private time / our non-private time", best["geodp non-private"] / ours, "≤", 1.2, 1.05)
+    if memory:
+        small, large = (memory[str(batch)] for batch in MEMORY_BATCHES)
+        bar("cnn: our peak memory at B = 16384 / at B = 256", large / small, "≤", 1.1, 1.0)
+    return bars
+
+
+if __name__ == "__main__":
+    sys.exit(main())
