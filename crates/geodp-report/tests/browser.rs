@@ -1,4 +1,4 @@
-//! The sample page in a real browser: at the width of a phone and of a desk, nothing overflows,
+//! A sample page and a page of hard cases in a real browser: at the width of a phone and of a desk, nothing overflows,
 //! every figure has a size, and no text in a figure is cut off or covers another.
 //!
 //! Looks for `GEODP_CHROMIUM`, then `chromium`, `chromium-browser`, `google-chrome` on the path;
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+mod cases;
 #[path = "../examples/sample.rs"]
 mod sample;
 
@@ -47,18 +48,26 @@ window.onload = () => {
 "#;
 
 #[test]
-fn the_page_fits_a_phone_and_a_desk() {
+fn the_sample_page_fits_a_phone_and_a_desk() {
+    check("sample", &sample::page().to_html());
+}
+
+#[test]
+fn hard_cases_fit_a_phone_and_a_desk() {
+    check("cases", &cases::page().to_html());
+}
+
+fn check(name: &str, page: &str) {
     let Some(browser) = find_browser() else {
         eprintln!("skipped: no browser is installed (set GEODP_CHROMIUM to one)");
         return;
     };
-    let page = sample::page().to_html();
     let figures = page.matches("<figure ").count();
     assert!(figures >= 8);
-    let dir = std::env::temp_dir().join(format!("geodp-report-browser-{}", std::process::id()));
+    let dir = std::env::temp_dir().join(format!("geodp-report-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("a temporary directory");
     let file = dir.join("frames.html");
-    std::fs::write(&file, frames(&page, &[360, 1280])).expect("a temporary file");
+    std::fs::write(&file, frames(page, &[360, 1280])).expect("a temporary file");
     let dom = dump_dom(&browser, &file, &dir.join("profile"));
     // Tidiness only: a left-over temporary directory is no failure of the page.
     let _ = std::fs::remove_dir_all(&dir);

@@ -7,7 +7,7 @@ use super::axis::{Axis, Scale};
 use super::frame::{self, Look, MARGIN, Plot};
 use super::{Figure, Width};
 use crate::csv;
-use crate::format::significant;
+use crate::format::{group, significant, with_minus};
 use crate::svg::{Anchor, Canvas, Svg, point, text_width, wrap};
 use crate::theme::{Role, variants};
 
@@ -80,13 +80,21 @@ impl Bars {
         self
     }
 
-    fn values(&self) -> Vec<f64> {
-        let shown = self.groups.iter().flat_map(|(_, _, v)| v.iter().take(self.categories.len()));
-        shown
-            .flat_map(|e| [Some(e.value), e.bounds.map(|b| b.0), e.bounds.map(|b| b.1)])
-            .flatten()
-            .filter_map(|v| self.axis.admit(v))
-            .collect()
+    fn shown(&self) -> impl Iterator<Item = &Estimate> {
+        self.groups.iter().flat_map(|(_, _, v)| v.iter().take(self.categories.len()))
+    }
+
+    fn drawn(&self, estimate: Estimate, decimals: Option<usize>) -> Drawn {
+        let value = self.axis.admit(estimate.value);
+        let whole = |(low, high): &(f64, f64)| {
+            value.is_some() && self.axis.admit(*low).and(self.axis.admit(*high)).is_some()
+        };
+        let text = match (value, decimals) {
+            (None, _) => "no data".to_owned(),
+            (Some(v), Some(decimals)) => group(&with_minus(format!("{v:.decimals$}"))),
+            (Some(v), None) => significant(v, 4),
+        };
+        Drawn { value, bounds: estimate.bounds.filter(whole), text }
     }
 }
 
@@ -113,13 +121,17 @@ impl Figure for Bars {
             })
             .collect();
         let top = frame::header(&mut canvas, width, &self.title, &entries) + 14.0;
-        let names = Names::new(&self.categories, width);
+        let values: Vec<f64> = self.shown().filter_map(|e| self.axis.admit(e.value)).collect();
+        let bounds = self.shown().filter_map(|e| e.bounds).flat_map(|(low, high)| [low, high]);
+        let bounds: Vec<f64> = bounds.filter_map(|v| self.axis.admit(v)).collect();
+        let negative = values.iter().chain(&bounds).any(|v| *v < 0.0);
+        let names = Names::new(&self.categories, width, negative);
         let bars_height = self.groups.len() as f64 * BAR;
         let heights: Vec<f64> = names.lines.iter().map(|l| names.height(l, bars_height)).collect();
-        let values = self.values();
-        let zero_and = values.iter().copied().chain([0.0]);
+        let zero_and = values.iter().chain(&bounds).copied().chain([0.0]);
         let right = width.pixels() - MARGIN - 14.0;
         let wished = if width == Width::Wide { 6 } else { 4 };
+        let decimals = decimals(&values);
         let mut bottom = top + heights.iter().sum::<f64>();
         match self.axis.ticks(zero_and, wished).filter(|_| !values.is_empty()) {
             Some(ticks) => {
@@ -133,7 +145,7 @@ impl Figure for Bars {
                     for (g, class) in classes.iter().enumerate() {
                         if let Some(estimate) = self.groups[g].2.get(i) {
                             let y = bars_top + g as f64 * BAR;
-                            bar(&mut canvas, class, &self.axis, &scale, y, *estimate);
+                            bar(&mut canvas, class, &scale, y, &self.drawn(*estimate, decimals));
                         }
                     }
                     y += height;
@@ -176,12 +188,14 @@ struct Names {
 }
 
 impl Names {
-    fn new(categories: &[String], width: Width) -> Names {
+    fn new(categories: &[String], width: Width, negative: bool) -> Names {
         let above = width == Width::Narrow;
         let room = if above { width.pixels() - 3.0 * MARGIN } else { 0.34 * width.pixels() };
         let lines: Vec<Vec<String>> = categories.iter().map(|c| wrap(c, 13.0, room, 2)).collect();
         let widest = lines.iter().flatten().map(|l| text_width(l, 13.0)).fold(0.0, f64::max);
-        let column = if above { MARGIN + 2.0 } else { MARGIN + widest + 12.0 };
+        // The label of a first tick at a negative number needs room to its left.
+        let column =
+            if above { MARGIN + if negative { 14.0 } else { 2.0 } } else { MARGIN + widest + 12.0 };
         Names { lines, above, column }
     }
 
@@ -206,27 +220,46 @@ impl Names {
     }
 }
 
-fn bar(canvas: &mut Canvas, class: &str, axis: &Axis, scale: &Scale, y: f64, estimate: Estimate) {
+/// A bar ready to draw: where it ends, its whiskers, and its number.
+struct Drawn {
+    value: Option<f64>,
+    bounds: Option<(f64, f64)>,
+    text: String,
+}
+
+fn bar(canvas: &mut Canvas, class: &str, scale: &Scale, y: f64, drawn: &Drawn) {
     let zero = scale.at(0.0);
     let middle = y + BAR / 2.0;
-    let mut text = significant(estimate.value, 4);
     let mut end = zero;
-    if let Some(value) = axis.admit(estimate.value) {
+    if let Some(value) = drawn.value {
         let at = scale.at(value);
         let mut inner = Canvas::default();
         inner.rect("bar", zero.min(at), y + 1.0, (at - zero).abs(), BAR - 2.0);
         canvas.group(class, inner);
         end = at.max(zero);
-        let bounds = estimate.bounds.filter(|(l, h)| axis.admit(*l).and(axis.admit(*h)).is_some());
-        if let Some((low, high)) = bounds {
-            let (from, to) = (scale.at(low), scale.at(high));
-            let caps = [from, to].map(|x| format!("M{}v6", point((x, middle - 3.0)))).concat();
-            let d = format!("M{}L{}{caps}", point((from, middle)), point((to, middle)));
-            canvas.path("error", &d);
-            end = end.max(to);
-        }
-    } else {
-        text = "no data".to_owned();
     }
-    canvas.text("small", (end + 6.0, middle + 4.5), Anchor::Start, &text.as_str().into());
+    if let Some((low, high)) = drawn.bounds {
+        let (from, to) = (scale.at(low), scale.at(high));
+        let caps = [from, to].map(|x| format!("M{}v6", point((x, middle - 3.0)))).concat();
+        let whisker = format!("M{}L{}{caps}", point((from, middle)), point((to, middle)));
+        canvas.path("error", &whisker);
+        end = end.max(to);
+    }
+    canvas.text("small", (end + 6.0, middle + 4.5), Anchor::Start, &drawn.text.as_str().into());
+}
+
+/// The decimals that show four significant digits of the largest value, less zeros that all the
+/// values end in; nothing where plain decimals would be too long or too short.
+fn decimals(values: &[f64]) -> Option<usize> {
+    let largest = values.iter().fold(0.0_f64, |a, v| a.max(v.abs()));
+    let most = match largest {
+        0.0 => 0,
+        l if (1e-3..1e6).contains(&l) => (3 - l.log10().floor() as i32).max(0) as usize,
+        _ => return None,
+    };
+    let needed = |v: &f64| {
+        let text = format!("{v:.most$}");
+        text.split_once('.').map_or(0, |(_, decimals)| decimals.trim_end_matches('0').len())
+    };
+    Some(values.iter().map(needed).max().unwrap_or(0))
 }

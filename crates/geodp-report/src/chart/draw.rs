@@ -7,7 +7,7 @@
 use super::axis::Scale;
 use super::frame::{self, Look, MARGIN, Plot};
 use super::marks::marks;
-use super::paint::paint;
+use super::paint::{SHAPED, paint};
 use super::series::{Series, Shape};
 use super::{Chart, Width};
 use crate::format::count;
@@ -85,6 +85,7 @@ fn looks(series: &[Series]) -> Vec<Look> {
         line: matches!(s.shape, Shape::Line { .. }),
         marker: match &s.shape {
             Shape::Line { .. } => s.markers.then_some(s.role.index()),
+            Shape::Scatter(points) if points.len() > SHAPED => Some(0),
             Shape::Scatter(_) => Some(s.role.index()),
             Shape::Histogram(_) => None,
         },

@@ -50,14 +50,18 @@ pub(crate) fn header(
     y += 24.0;
     let mut x = MARGIN;
     for (name, look) in entries {
-        let name = wrap(name, 13.0, room - 38.0, 1).concat();
-        let needs = 38.0 + text_width(&name, 13.0);
+        let lines = wrap(name, 13.0, room - 38.0, 2);
+        let widest = lines.iter().map(|line| text_width(line, 13.0)).fold(0.0, f64::max);
+        let needs = 38.0 + widest;
         if x > MARGIN && x + needs > MARGIN + room {
             x = MARGIN;
             y += 20.0;
         }
         sample(canvas, look, x, y - 4.5);
-        canvas.text("legend", (x + 34.0, y), Anchor::Start, &name.as_str().into());
+        for (n, line) in lines.iter().enumerate() {
+            y += if n > 0 { 16.0 } else { 0.0 };
+            canvas.text("legend", (x + 34.0, y), Anchor::Start, &line.as_str().into());
+        }
         x += needs + 16.0;
     }
     y + 4.0

@@ -7,7 +7,7 @@ use super::Chart;
 use super::axis::Scale;
 use super::frame::Plot;
 use super::series::Shape;
-use crate::svg::{Anchor, Canvas, text_width};
+use crate::svg::{Anchor, Canvas, text_width, wrap};
 
 const LABEL_HEIGHT: f64 = 15.0;
 
@@ -16,7 +16,18 @@ type Rect = (f64, f64, f64, f64);
 
 /// Draws the chart's marked lines over its data.
 pub(crate) fn marks(canvas: &mut Canvas, chart: &Chart, plot: Plot, (x, y): (&Scale, &Scale)) {
-    let ink = ink(chart, x, y);
+    let mut ink = ink(chart, x, y);
+    for mark in &chart.marks {
+        let axis = if mark.vertical { &chart.x } else { &chart.y };
+        let across = axis.admit(mark.at).map(|value| {
+            if mark.vertical {
+                between(Some((x.at(value), plot.top)), Some((x.at(value), plot.bottom)))
+            } else {
+                between(Some((plot.left, y.at(value))), Some((plot.right, y.at(value))))
+            }
+        });
+        ink.extend(across.into_iter().flatten());
+    }
     let mut taken: Vec<Rect> = Vec::new();
     for mark in &chart.marks {
         let axis = if mark.vertical { &chart.x } else { &chart.y };
@@ -30,7 +41,8 @@ pub(crate) fn marks(canvas: &mut Canvas, chart: &Chart, plot: Plot, (x, y): (&Sc
         if at < ends.0 - 1.0 || at > ends.1 + 1.0 {
             continue;
         }
-        let size = (text_width(&mark.label, 12.5), LABEL_HEIGHT);
+        let label = wrap(&mark.label, 13.5, plot.right - plot.left - 8.0, 1).concat();
+        let size = (text_width(&label, 13.5), LABEL_HEIGHT);
         let places = if mark.vertical {
             canvas.line("mark", (at, plot.top), (at, plot.bottom));
             places_beside(at, size, plot)
@@ -38,18 +50,15 @@ pub(crate) fn marks(canvas: &mut Canvas, chart: &Chart, plot: Plot, (x, y): (&Sc
             canvas.line("mark", (plot.left, at), (plot.right, at));
             places_along(at, size, plot)
         };
-        if mark.label.is_empty() {
-            continue;
-        }
         let cost = |r: &Rect| {
             let covered = ink.iter().filter(|p| inside(r, **p)).count();
             let clash = taken.iter().filter(|t| overlap(r, t)).count();
-            let cut = r.0 < plot.left || r.2 > plot.right || r.1 < plot.top || r.3 > plot.bottom;
+            let cut = r.1 < plot.top || r.3 > plot.bottom;
             covered + 1000 * clash + 100_000 * usize::from(cut)
         };
         // The first of equals: places come in order of preference.
         if let Some(best) = places.into_iter().min_by_key(cost) {
-            canvas.text("halo", (best.0, best.3 - 3.0), Anchor::Start, &mark.label.as_str().into());
+            canvas.text("halo", (best.0, best.3 - 3.0), Anchor::Start, &label.as_str().into());
             taken.push(best);
         }
     }
@@ -57,9 +66,11 @@ pub(crate) fn marks(canvas: &mut Canvas, chart: &Chart, plot: Plot, (x, y): (&Sc
 
 /// Right and left of a vertical line, from the top down.
 fn places_beside(at: f64, (w, h): (f64, f64), plot: Plot) -> Vec<Rect> {
-    let rows = [0.0, 1.0, 2.0, 3.0, 4.0].map(|row| plot.top + 1.0 + row * (h + 2.0));
-    let place = |top: f64| [(at + 6.0, top), (at - 6.0 - w, top)];
-    rows.into_iter().flat_map(place).map(|(left, top)| (left, top, left + w, top + h)).collect()
+    // A label wider than the room on either side crosses the line rather than leave the plot.
+    let within = |left: f64| left.min(plot.right - 4.0 - w).max(plot.left + 4.0);
+    let rows = (0..12).map(|row| plot.top + 1.0 + f64::from(row) * (h + 2.0));
+    let place = |top: f64| [(within(at + 6.0), top), (within(at - 6.0 - w), top)];
+    rows.flat_map(place).map(|(left, top)| (left, top, left + w, top + h)).collect()
 }
 
 /// Above and below a horizontal line, at its right, left and middle.

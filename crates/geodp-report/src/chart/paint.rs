@@ -9,6 +9,9 @@ use crate::svg::{Canvas, point};
 
 type Point = (f64, f64);
 
+/// Up to this many points have the shape of their role; more are dots.
+pub(crate) const SHAPED: usize = 60;
+
 /// Paints all series: lines, bands and bars on one canvas, points on another that lies over it.
 pub(crate) fn paint(chart: &Chart, looks: &[Look], scales: (&Scale, &Scale)) -> (Canvas, Canvas) {
     let (mut lines, mut points) = (Canvas::default(), Canvas::default());
@@ -47,7 +50,7 @@ pub(crate) fn paint(chart: &Chart, looks: &[Look], scales: (&Scale, &Scale)) -> 
 
 fn paint_points(look: &Look, points: &[Point]) -> Canvas {
     let mut canvas = Canvas::default();
-    if points.len() <= 60 {
+    if points.len() <= SHAPED {
         let shape = look.marker.unwrap_or(0);
         canvas.path("marker", &points.iter().map(|p| marker(shape, *p)).collect::<String>());
     } else {

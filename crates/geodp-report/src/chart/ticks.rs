@@ -82,7 +82,7 @@ pub(crate) fn log(lo: f64, hi: f64, wished: usize) -> Ticks {
     while powers.len() < FEWEST {
         powers.push(powers[powers.len() - 1] + stride);
     }
-    let as_power = powers.iter().any(|p| !(-3..=4).contains(p));
+    let as_power = powers.iter().any(|p| !(-3..=5).contains(p));
     let label = |p: i32| if as_power { power_label(None, p) } else { plain_label(1.0, p) };
     let ends = (10f64.powi(powers[0]), 10f64.powi(powers[powers.len() - 1]));
     let minor = if stride == 1 && powers.len() <= 8 {
@@ -109,7 +109,7 @@ fn one_two_five(lo: f64, hi: f64, floor: i32, ceil: i32) -> Vec<(f64, Label)> {
     let value = |(m, p): (f64, i32)| m * 10f64.powi(p);
     let first = all.iter().rposition(|t| value(*t) <= lo * (1.0 + 1e-9)).unwrap_or(0);
     let last = all.iter().position(|t| value(*t) >= hi * (1.0 - 1e-9)).unwrap_or(all.len() - 1);
-    let plain = all[first..=last].iter().all(|t| (1e-3..1e5).contains(&value(*t)));
+    let plain = all[first..=last].iter().all(|t| (1e-3..1e6).contains(&value(*t)));
     let label = |(m, p)| if plain { plain_label(m, p) } else { power_label(Some(m), p) };
     all[first..=last].iter().map(|t| (value(*t), label(*t))).collect()
 }
