@@ -169,6 +169,23 @@ fn long_curves_stay_small_and_keep_their_peaks() {
 }
 
 #[test]
+fn series_of_one_role_are_told_apart_and_roles_keep_their_colours() {
+    let line = |role| Series::line("s", role, [(0.0, 1.0), (1.0, 2.0)]);
+    let chart = Chart::new("t", Axis::linear("x"), Axis::linear("y"))
+        .series(line(Role::GeoDp))
+        .series(line(Role::Dp))
+        .series(line(Role::GeoDp))
+        .series(line(Role::Theory));
+    let svg = chart.svg().to_string();
+    for class in ["geodp0", "dp0", "geodp1", "theory0"] {
+        // Once in the legend, once in the plot.
+        assert_eq!(svg.matches(&format!("<g class=\"{class}\">")).count(), 2, "{class}");
+    }
+    assert_eq!(svg.matches("class=\"line dash1\"").count(), 2);
+    assert_eq!(svg.matches("class=\"line theory-dash\"").count(), 2);
+}
+
+#[test]
 fn the_rows_are_the_data() {
     let chart = Chart::new("t", Axis::log("σ"), Axis::linear("loss").unit("nats"))
         .series(Series::line("a, b", Role::Dp, [(1e-7, 1.5), (2.0, f64::NAN)]).band([(1.0, 2.0)]))

@@ -79,11 +79,12 @@ impl Histogram {
 
     fn add(&mut self, value: f64) {
         let inside = self.counts.len();
+        // NaN is at or above no edge, so it gets no bin.
         let bin = self.edges.partition_point(|edge| *edge <= value);
         // The last edge belongs to the last bin.
         let at_end = self.edges.last() == Some(&value);
         match bin.checked_sub(1 + usize::from(at_end)) {
-            Some(bin) if bin < inside && !value.is_nan() => self.counts[bin] += 1,
+            Some(bin) if bin < inside => self.counts[bin] += 1,
             _ => self.left_out += 1,
         }
     }

@@ -79,6 +79,7 @@ pub(crate) fn log(lo: f64, hi: f64, wished: usize) -> Ticks {
         .find(|s| powers(floor, ceil, *s).len() <= (wished + 2).min(MOST))
         .unwrap_or(100);
     let mut powers = powers(floor, ceil, stride);
+    // Within one decade, should linear steps have started at zero.
     while powers.len() < FEWEST {
         powers.push(powers[powers.len() - 1] + stride);
     }

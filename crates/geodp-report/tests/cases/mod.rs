@@ -73,6 +73,9 @@ fn crowds() -> Vec<Chart> {
             Axis::linear("another such axis, of the kind people write when they fear to be misunderstood"),
         )
         .series(line(rising(2.0))),
+        plain(&"UnbreakableTitle".repeat(8))
+            .series(Series::line("UnbreakableName".repeat(8), Role::Dp, rising(1.0)))
+            .mark_x(3.0, "UnbreakableMark".repeat(8)),
         plain("Dots").series(Series::scatter("many", Role::GeoDp, (0..3000).map(|i| {
             (f64::from(i * 7919 % 10_007), f64::from(i * 104_729 % 10_009))
         }))),
@@ -90,7 +93,12 @@ fn bars() -> Vec<Bars> {
             .group("published", Role::Neutral, (0..12).map(|i| 61.0 + 3.2 * f64::from(i)))
             .group("released protocol", Role::Dp, here.clone())
             .group("fair protocol", Role::GeoDp, here),
-        Bars::new("Gains", Axis::linear("gain").unit("percentage points"), ["up", "down"]).group(
+        Bars::new(
+            "Gains",
+            Axis::linear("gain").unit("percentage points"),
+            ["up", "UnbreakableCategoryNameOfSomeMethodOrOther"],
+        )
+        .group(
             "",
             Role::Dp,
             [Estimate::plus_minus(1.5, 0.8), Estimate::plus_minus(-3.25, 0.4)],
@@ -100,7 +108,7 @@ fn bars() -> Vec<Bars> {
 
 /// The whole page.
 pub(crate) fn page() -> Page {
-    let word = "a-very-long-name-without-any-place-to-break-it/and/then/a/path".repeat(3);
+    let word = "NameWithoutAnyPlaceToBreakIt".repeat(6);
     let mut section = Section::new(format!("Hard cases: {word}")).paragraph(word.as_str());
     let (axes, crowds, bars) = (axes(), crowds(), bars());
     let figures = axes.iter().chain(&crowds).map(|chart| chart as &dyn Figure);
