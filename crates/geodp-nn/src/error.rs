@@ -1,0 +1,48 @@
+//! What can go wrong, each with the values that tell why.
+
+/// Why a network could not be built or a batch not be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A layer does not fit the output of the one before it.
+    #[error("layer {layer}: {problem} (its input is {input})")]
+    Layer {
+        /// Its name, the names of the layers around it before it.
+        layer: String,
+        /// Shape of its input, as `1×28×28`.
+        input: String,
+        /// What does not fit, and what would.
+        problem: String,
+    },
+    /// The network as a whole makes no sense.
+    #[error("network: {0}")]
+    Network(String),
+    /// A slice has the wrong length.
+    #[error("{what} has {actual} values, but {expected} are needed")]
+    Length {
+        /// Which slice.
+        what: &'static str,
+        /// Needed length.
+        expected: usize,
+        /// Given length.
+        actual: usize,
+    },
+    /// A batch names a sample that does not exist.
+    #[error("the batch names sample {index}, but there are {samples} samples")]
+    Index {
+        /// The index given.
+        index: u32,
+        /// Samples there are.
+        samples: usize,
+    },
+    /// A label has no output of the network.
+    #[error("sample {index} has label {label}, but the network knows {classes} classes")]
+    Label {
+        /// The sample's index.
+        index: u32,
+        /// Its label.
+        label: u32,
+        /// Classes of the network.
+        classes: usize,
+    },
+}

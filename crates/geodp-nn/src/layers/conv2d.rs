@@ -1,0 +1,215 @@
+//! Two-dimensional convolution, W `[outputs][channels][k][k]`, stride s, zero padding p.
+//!
+//! Forward: one [`Correlation`]. dx: the places of x with (y + p) mod s = φ, (x + p) mod s = ψ form
+//! a grid whose taps are k = φ + s·j; each of the s² phases is one [`Correlation`] over dy with
+//! stride 1, so no multiplication with an inserted zero is done. Per-sample dW: `conv2d_gradient`.
+//! Padding is a copy of the source with zero columns beside it; rows need none.
+//! Packed: forward weights, bias (zeros without), the weights of each phase.
+
+use super::conv2d_gradient::weight_gradient;
+use super::correlate::Correlation;
+use super::{Backward, Forward, Layer};
+use crate::simd::Vector;
+
+#[derive(Debug)]
+pub(crate) struct Conv2d {
+    pub(crate) shape: ConvShape,
+    forward: Correlation,
+    /// Pixels added left and right of x, and of dy.
+    x_padding: (usize, usize),
+    dy_padding: (usize, usize),
+    phases: Vec<(Correlation, [usize; 2])>,
+}
+
+/// What a convolution is, as PyTorch names it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ConvShape {
+    pub(crate) channels: usize,
+    pub(crate) height: usize,
+    pub(crate) width: usize,
+    pub(crate) outputs: usize,
+    pub(crate) kernel: usize,
+    pub(crate) stride: usize,
+    pub(crate) padding: usize,
+    pub(crate) bias: bool,
+}
+
+impl ConvShape {
+    pub(crate) fn out_height(&self) -> usize {
+        (self.height + 2 * self.padding - self.kernel) / self.stride + 1
+    }
+
+    pub(crate) fn out_width(&self) -> usize {
+        (self.width + 2 * self.padding - self.kernel) / self.stride + 1
+    }
+
+    pub(crate) fn weights(&self) -> usize {
+        self.outputs * self.channels * self.kernel * self.kernel
+    }
+
+    pub(crate) fn parameters(&self) -> usize {
+        self.weights() + if self.bias { self.outputs } else { 0 }
+    }
+}
+
+/// Places of one phase of the stride along one axis: the first, how many, and how the taps lie.
+struct Phase {
+    first: usize,
+    count: usize,
+    taps: usize,
+    /// Place in dy of grid place 0 and the last tap, which comes first.
+    origin: isize,
+}
+
+fn phase(shape: &ConvShape, phase: usize, length: usize) -> Phase {
+    let (s, p) = (shape.stride, shape.padding);
+    let first = (phase + s - p % s) % s;
+    let count = length.saturating_sub(first).div_ceil(s);
+    let taps = shape.kernel.saturating_sub(phase).div_ceil(s);
+    let origin = ((first + p) / s) as isize - taps as isize + 1;
+    Phase { first, count, taps, origin }
+}
+
+impl Conv2d {
+    pub(crate) fn new(shape: ConvShape) -> Self {
+        let (rows, columns) = (shape.out_height(), shape.out_width());
+        let last = (columns - 1) * shape.stride + shape.kernel;
+        let x_padding = (shape.padding, last.saturating_sub(shape.padding + shape.width));
+        let forward = Correlation {
+            channels: shape.channels,
+            source_rows: shape.height,
+            source_stride: shape.width + x_padding.0 + x_padding.1,
+            source_left: x_padding.0,
+            source_columns: shape.width,
+            taps_y: shape.kernel,
+            taps_x: shape.kernel,
+            stride: shape.stride,
+            first_row: -(shape.padding as isize),
+            first_column: 0,
+            outputs: shape.outputs,
+            grid_rows: rows,
+            grid_columns: columns,
+            target_plane: rows * columns,
+            target_first: 0,
+            target_row_step: columns,
+            target_column_step: 1,
+        };
+        let across: Vec<Phase> =
+            (0..shape.stride).map(|at| phase(&shape, at, shape.width)).collect();
+        let used = || across.iter().filter(|phase| phase.count > 0 && phase.taps > 0);
+        let left = used().map(|phase| -phase.origin).max().unwrap_or(0).max(0) as usize;
+        let ends = used().map(|phase| phase.origin + (phase.count + phase.taps) as isize - 1);
+        let right = (ends.max().unwrap_or(0) - columns as isize).max(0) as usize;
+        let mut phases = Vec::new();
+        for phase_y in 0..shape.stride {
+            let down = phase(&shape, phase_y, shape.height);
+            for (phase_x, across) in across.iter().enumerate() {
+                let correlation = Correlation {
+                    channels: shape.outputs,
+                    source_rows: rows,
+                    source_stride: columns + left + right,
+                    source_left: left,
+                    source_columns: columns,
+                    taps_y: down.taps,
+                    taps_x: across.taps,
+                    stride: 1,
+                    first_row: down.origin,
+                    first_column: (across.origin + left as isize).max(0) as usize,
+                    outputs: shape.channels,
+                    grid_rows: down.count,
+                    grid_columns: across.count,
+                    target_plane: shape.height * shape.width,
+                    target_first: down.first * shape.width + across.first,
+                    target_row_step: shape.stride * shape.width,
+                    target_column_step: shape.stride,
+                };
+                phases.push((correlation, [phase_y, phase_x]));
+            }
+        }
+        Self { shape, forward, x_padding, dy_padding: (left, right), phases }
+    }
+
+    /// Vectors of scratch space that it needs.
+    pub(crate) fn scratch(&self) -> usize {
+        let shape = &self.shape;
+        let x = shape.channels * shape.height * self.forward.source_stride;
+        let dy_stride = shape.out_width() + self.dy_padding.0 + self.dy_padding.1;
+        x.max(shape.outputs * shape.out_height() * dy_stride)
+    }
+
+    pub(crate) fn pack(&self, parameters: &[f32], packed: &mut Vec<f32>) {
+        let ConvShape { channels, kernel, stride, outputs, .. } = self.shape;
+        let (weight, bias) = parameters.split_at(self.shape.weights());
+        let at = |o, c, j, i| weight[((o * channels + c) * kernel + j) * kernel + i];
+        self.forward.pack(at, packed);
+        packed.extend_from_slice(bias);
+        packed.resize(packed.len() + if self.shape.bias { 0 } else { outputs }, 0.0);
+        for (phase, [phase_y, phase_x]) in &self.phases {
+            let turned = |c, o, j, i| {
+                let j = phase_y + stride * (phase.taps_y - 1 - j);
+                let i = phase_x + stride * (phase.taps_x - 1 - i);
+                at(o, c, j, i)
+            };
+            phase.pack(turned, packed);
+        }
+    }
+}
+
+/// Copies rows into `scratch` with zeros left and right, if there are any to add.
+#[inline(always)]
+fn padded<'a, V: Vector>(
+    source: &'a [V],
+    columns: usize,
+    (left, right): (usize, usize),
+    scratch: &'a mut [V],
+) -> &'a [V] {
+    if (left, right) == (0, 0) {
+        return source;
+    }
+    let stride = left + columns + right;
+    let scratch = &mut scratch[..source.len() / columns * stride];
+    for (row, to) in source.chunks_exact(columns).zip(scratch.chunks_exact_mut(stride)) {
+        to[..left].fill(V::zero());
+        to[left..left + columns].copy_from_slice(row);
+        to[left + columns..].fill(V::zero());
+    }
+    scratch
+}
+
+impl Layer for Conv2d {
+    #[inline(always)]
+    fn forward<V: Vector>(&self, io: Forward<'_, V>) {
+        // Wide vectors are for networks without convolutions; this spares compiling it for them.
+        if V::PARTS > 1 {
+            return;
+        }
+        let (weights, rest) = io.packed.split_at(self.shape.weights());
+        let x = padded(io.x, self.shape.width, self.x_padding, io.scratch);
+        self.forward.run(x, weights, &rest[..self.shape.outputs], io.y);
+    }
+
+    #[inline(always)]
+    fn backward<V: Vector>(&self, io: Backward<'_, V>) {
+        if V::PARTS > 1 {
+            return;
+        }
+        let shape = &self.shape;
+        let x = padded(io.x, shape.width, self.x_padding, io.scratch);
+        let x_stride = self.forward.source_stride;
+        weight_gradient(shape, x, x_stride, io.dy, io.gradient, io.accumulate);
+        let Some(dx) = io.dx else { return };
+        let dy = padded(io.dy, shape.out_width(), self.dy_padding, io.scratch);
+        let mut weights = &io.packed[shape.weights() + shape.outputs..];
+        let covered = |(phase, _): &(Correlation, _)| phase.taps_x > 0 && phase.taps_y > 0;
+        if !self.phases.iter().all(covered) {
+            dx.fill(V::zero());
+        }
+        for (phase, _) in &self.phases {
+            let (of_phase, rest) = weights.split_at(phase.weights());
+            weights = rest;
+            if phase.weights() > 0 {
+                phase.run(dy, of_phase, &[], dx);
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Per-sample gradient of a convolution's weights, left in the lanes:
+//! `dW[o][c][j][i] = Σ_{v,u} dy[o][v][u] · x[c][v·s + j − p][u·s + i − p]`, `db[o] = Σ dy[o]`.
+//!
+//! It costs exactly the multiply-adds of the ordinary weight gradient; what makes it private is
+//! that the lanes are not summed yet. A register tile is O outputs × T taps of one kernel row;
+//! bands of rows are so high that the O rows of dy stay in the L1 cache while all channels pass.
+
+#![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
+
+use super::conv2d::ConvShape;
+use super::{even_parts, parts_of};
+use crate::simd::{Kernel, Vector};
+
+/// Bytes of dy and x that one band should touch: a good half of a 32 KiB L1 cache.
+const BAND_BYTES: usize = 20 << 10;
+
+/// Outputs of a register tile of so many taps: at most twelve accumulators.
+const fn outputs_for(taps: usize) -> &'static [usize] {
+    if taps > 3 { &[2, 1] } else { &[4, 2, 1] }
+}
+
+/// O outputs over one band of rows, all channels and taps, T taps at a time.
+struct Band<'a, V, const O: usize, const T: usize> {
+    shape: &'a ConvShape,
+    /// Padded left and right.
+    x: &'a [V],
+    x_stride: usize,
+    /// From the first of the O outputs on, like `weights`.
+    dy: &'a [V],
+    weights: &'a mut [V],
+    rows: core::ops::Range<usize>,
+    tap_x: usize,
+}
+
+pub(crate) fn weight_gradient<V: Vector>(
+    shape: &ConvShape,
+    x: &[V],
+    x_stride: usize,
+    dy: &[V],
+    gradient: &mut [V],
+    accumulate: bool,
+) {
+    let (rows, columns) = (shape.out_height(), shape.out_width());
+    let (weights, biases) = gradient.split_at_mut(shape.weights());
+    let per_output = shape.channels * shape.kernel * shape.kernel;
+    if !accumulate {
+        weights.fill(V::zero());
+    }
+    let taps_sizes: &[usize] = if shape.kernel == 5 { &[5] } else { &[3, 2, 1] };
+    let mut tap_x = 0;
+    for taps in parts_of(shape.kernel, taps_sizes) {
+        let tile_rows = (outputs_for(taps)[0] + 2 * shape.stride) * columns * size_of::<V>();
+        let mut band_first = 0;
+        for band in even_parts(rows, (BAND_BYTES / tile_rows).max(1)) {
+            let band_rows = band_first..band_first + band;
+            band_first += band;
+            let mut first = 0;
+            for outputs in parts_of(shape.outputs, outputs_for(taps)) {
+                let dy = &dy[first * rows * columns..];
+                let weights = &mut weights[first * per_output..];
+                first += outputs;
+                macro_rules! band_of {
+                    ($(($o:literal, $t:literal))*) => {
+                        match (outputs, taps) {
+                            $(($o, $t) => V::run(Band::<V, $o, $t> {
+                                shape, x, x_stride, dy, weights, rows: band_rows.clone(), tap_x,
+                            }),)*
+                            _ => unreachable!("parts have no other sizes"),
+                        }
+                    };
+                }
+                band_of!((1, 1)(2, 1)(4, 1)(1, 2)(2, 2)(4, 2)(1, 3)(2, 3)(4, 3)(1, 5)(2, 5));
+            }
+        }
+        tap_x += taps;
+    }
+    V::run(BiasGradient { biases, dy, plane: rows * columns, accumulate });
+}
+
+/// Sum of dy over each plane.
+struct BiasGradient<'a, V> {
+    biases: &'a mut [V],
+    dy: &'a [V],
+    plane: usize,
+    accumulate: bool,
+}
+
+impl<V: Vector> Kernel for BiasGradient<'_, V> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (bias, dy) in self.biases.iter_mut().zip(self.dy.chunks_exact(self.plane)) {
+            let mut sums = [V::zero(); 4];
+            let (fours, rest) = dy.as_chunks::<4>();
+            for four in fours {
+                for at in 0..4 {
+                    sums[at] = sums[at].add(four[at]);
+                }
+            }
+            for dy in rest {
+                sums[0] = sums[0].add(*dy);
+            }
+            let sum = sums[0].add(sums[1]).add(sums[2].add(sums[3]));
+            *bias = if self.accumulate { bias.add(sum) } else { sum };
+        }
+    }
+}
+
+impl<V: Vector, const O: usize, const T: usize> Kernel for Band<'_, V, O, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        let shape = self.shape;
+        for c in 0..shape.channels {
+            for tap_y in 0..shape.kernel {
+                // Rows v with 0 ≤ v·s + j − p < height.
+                let from = shape.padding.saturating_sub(tap_y).div_ceil(shape.stride);
+                let to = (shape.height + shape.padding).saturating_sub(tap_y);
+                let to = to.div_ceil(shape.stride).min(self.rows.end);
+                self.tile(c, tap_y, from.max(self.rows.start)..to);
+            }
+        }
+    }
+}
+
+impl<V: Vector, const O: usize, const T: usize> Band<'_, V, O, T> {
+    #[inline(always)]
+    fn tile(&mut self, c: usize, tap_y: usize, rows: core::ops::Range<usize>) {
+        let shape = self.shape;
+        let (height, columns, stride) = (shape.out_height(), shape.out_width(), shape.stride);
+        let per_output = shape.channels * shape.kernel * shape.kernel;
+        let at = (c * shape.kernel + tap_y) * shape.kernel + self.tap_x;
+        let mut sums = [[V::zero(); T]; O];
+        for o in 0..O {
+            for t in 0..T {
+                sums[o][t] = self.weights[o * per_output + at + t];
+            }
+        }
+        for v in rows {
+            let row = c * shape.height + v * stride + tap_y - shape.padding;
+            let x = &self.x[row * self.x_stride + self.tap_x..][..(columns - 1) * stride + T];
+            let mut dy = [&self.dy[..0]; O];
+            for o in 0..O {
+                dy[o] = &self.dy[(o * height + v) * columns..][..columns];
+            }
+            for u in 0..columns {
+                let x = &x[u * stride..][..T];
+                for o in 0..O {
+                    for t in 0..T {
+                        sums[o][t] = dy[o][u].fma(x[t], sums[o][t]);
+                    }
+                }
+            }
+        }
+        for o in 0..O {
+            for t in 0..T {
+                self.weights[o * per_output + at + t] = sums[o][t];
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The convolution kernel: on a grid of target places (v, u),
+//! `target[o][v][u] = start[o] + Σ_{c,j,i} W[o][c][j][i] · source[c][v·s + j + y₀][u·s + i + x₀]`,
+//! with source = 0 outside. Forward, it is the layer; backward to the input, it is the same with
+//! W turned round, once for each phase of the stride.
+//!
+//! A register tile is O target channels × P places, O·P ≤ 12 accumulators: each step loads P source
+//! vectors and broadcasts O weights for O·P multiply-adds. Rows outside the source are skipped, and
+//! so are columns where the whole tile is outside, so padding costs next to nothing.
+
+#![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
+
+use super::{even_parts, parts_of};
+use crate::simd::{Kernel, Vector};
+
+/// Shapes of one correlation. Source rows must hold every column that is touched.
+#[derive(Clone, Debug)]
+pub(crate) struct Correlation {
+    pub(crate) channels: usize,
+    pub(crate) source_rows: usize,
+    /// Length of a stored source row, and where in it the columns that are not padding lie.
+    pub(crate) source_stride: usize,
+    pub(crate) source_left: usize,
+    pub(crate) source_columns: usize,
+    pub(crate) taps_y: usize,
+    pub(crate) taps_x: usize,
+    pub(crate) stride: usize,
+    /// Source row of grid row 0 and tap 0; negative if that is padding.
+    pub(crate) first_row: isize,
+    /// Stored source column of grid column 0 and tap 0.
+    pub(crate) first_column: usize,
+    pub(crate) outputs: usize,
+    pub(crate) grid_rows: usize,
+    pub(crate) grid_columns: usize,
+    /// Target: length of a plane, place of grid (0, 0) in it, steps of one grid row and column.
+    pub(crate) target_plane: usize,
+    pub(crate) target_first: usize,
+    pub(crate) target_row_step: usize,
+    pub(crate) target_column_step: usize,
+}
+
+/// Bytes of source that one run over all target channels should touch: half of a 32 KiB L1 cache.
+const SOURCE_BYTES: usize = 16 << 10;
+
+/// Target channels of each register tile.
+pub(crate) fn channel_tiles(outputs: usize) -> impl Iterator<Item = usize> {
+    even_parts(outputs, 6)
+}
+
+/// Places of a register tile of so many channels: at most twelve accumulators, and registers left
+/// for the sources and one weight.
+const fn places(channels: usize) -> &'static [usize] {
+    if channels < 3 { &[4, 2, 1] } else { &[2, 1] }
+}
+
+/// One tile of channels along a run of one grid row.
+struct Run<'a, V, const O: usize> {
+    shape: &'a Correlation,
+    source: &'a [V],
+    weights: &'a [f32],
+    start: &'a [f32],
+    target: &'a mut [V],
+    row: usize,
+    columns: core::ops::Range<usize>,
+}
+
+impl Correlation {
+    /// Weights it reads.
+    pub(crate) fn weights(&self) -> usize {
+        self.outputs * self.channels * self.taps_y * self.taps_x
+    }
+
+    /// Arranges the weights as `[tile][channel][tap y][tap x][channel of the tile]`.
+    pub(crate) fn pack(
+        &self,
+        weight: impl Fn(usize, usize, usize, usize) -> f32,
+        packed: &mut Vec<f32>,
+    ) {
+        let mut first = 0;
+        for tile in channel_tiles(self.outputs) {
+            for c in 0..self.channels {
+                for (j, i) in (0..self.taps_y).flat_map(|j| (0..self.taps_x).map(move |i| (j, i))) {
+                    packed.extend((first..first + tile).map(|o| weight(o, c, j, i)));
+                }
+            }
+            first += tile;
+        }
+    }
+
+    pub(crate) fn run<V: Vector>(
+        &self,
+        source: &[V],
+        weights: &[f32],
+        start: &[f32],
+        target: &mut [V],
+    ) {
+        let row_bytes = self.channels * self.taps_y * size_of::<V>();
+        let strip = (SOURCE_BYTES / row_bytes).saturating_sub(self.taps_x) / self.stride;
+        for row in 0..self.grid_rows {
+            let mut column = 0;
+            for strip in even_parts(self.grid_columns, strip.max(12)) {
+                let columns = column..column + strip;
+                column += strip;
+                let mut first = 0;
+                let mut weights_left = weights;
+                for tile in channel_tiles(self.outputs) {
+                    let (weights, rest) =
+                        weights_left.split_at(tile * self.channels * self.taps_y * self.taps_x);
+                    weights_left = rest;
+                    let start = if start.is_empty() { start } else { &start[first..first + tile] };
+                    let target = &mut target[first * self.target_plane..];
+                    first += tile;
+                    macro_rules! run_of {
+                        ($($o:literal)*) => {
+                            match tile {
+                                $($o => V::run(Run::<V, $o> {
+                                    shape: self, source, weights, start, target, row,
+                                    columns: columns.clone(),
+                                }),)*
+                                _ => unreachable!("channel_tiles has no other"),
+                            }
+                        };
+                    }
+                    run_of!(1 2 3 4 5 6);
+                }
+            }
+        }
+    }
+}
+
+impl<V: Vector, const O: usize> Kernel for Run<'_, V, O> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        let mut u = self.columns.start;
+        for places in parts_of(self.columns.len(), places(O)) {
+            match places {
+                4 if O < 3 => self.tile::<4>(u),
+                2 => self.tile::<2>(u),
+                _ => self.tile::<1>(u),
+            }
+            u += places;
+        }
+    }
+}
+
+impl<V: Vector, const O: usize> Run<'_, V, O> {
+    #[inline(always)]
+    fn tile<const P: usize>(&mut self, u: usize) {
+        let shape = self.shape;
+        let mut sums = [[V::zero(); P]; O];
+        if let Some(start) = self.start.first_chunk::<O>() {
+            for o in 0..O {
+                sums[o] = [V::splat(start[o]); P];
+            }
+        }
+        // Taps with at least one place of the tile inside the source.
+        let row = shape.first_row + (self.row * shape.stride) as isize;
+        let taps_y = (-row).max(0) as usize
+            ..(shape.source_rows as isize - row).clamp(0, shape.taps_y as isize) as usize;
+        let column = shape.first_column + u * shape.stride;
+        let taps_x = shape.source_left.saturating_sub(column + (P - 1) * shape.stride)
+            ..(shape.source_left + shape.source_columns).saturating_sub(column).min(shape.taps_x);
+        if !taps_x.is_empty() {
+            for c in 0..shape.channels {
+                for j in taps_y.clone() {
+                    let source_row = c * shape.source_rows + (row + j as isize) as usize;
+                    let source = &self.source[source_row * shape.source_stride + column..]
+                        [taps_x.start..taps_x.end + (P - 1) * shape.stride];
+                    let tap = (c * shape.taps_y + j) * shape.taps_x;
+                    let weights = &self.weights[(tap + taps_x.start) * O..(tap + taps_x.end) * O];
+                    match (shape.stride, taps_x.len()) {
+                        (1, 3) => taps::<V, O, P, 3>(source, weights, 1, &mut sums),
+                        (1, 5) => taps::<V, O, P, 5>(source, weights, 1, &mut sums),
+                        (stride, _) => {
+                            for (i, weights) in weights.chunks_exact(O).enumerate() {
+                                taps::<V, O, P, 1>(&source[i..], weights, stride, &mut sums);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let first =
+            shape.target_first + self.row * shape.target_row_step + u * shape.target_column_step;
+        for o in 0..O {
+            for p in 0..P {
+                let at = o * shape.target_plane + first + p * shape.target_column_step;
+                self.target[at] = sums[o][p];
+            }
+        }
+    }
+}
+
+/// `K` taps of one row: `sums[o][p] += Σ_k weights[k][o] · source[k + p·stride]`. The count is known
+/// when compiling so that the loop disappears.
+#[inline(always)]
+fn taps<V: Vector, const O: usize, const P: usize, const K: usize>(
+    source: &[V],
+    weights: &[f32],
+    stride: usize,
+    sums: &mut [[V; P]; O],
+) {
+    let (source, weights) = (&source[..K + (P - 1) * stride], &weights[..K * O]);
+    for k in 0..K {
+        let mut places = [V::zero(); P];
+        for p in 0..P {
+            places[p] = source[k + p * stride];
+        }
+        for o in 0..O {
+            let weight = V::splat(weights[k * O + o]);
+            for p in 0..P {
+                sums[o][p] = weight.fma(places[p], sums[o][p]);
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Losses, from logits z to per-sample loss, ∂loss/∂z, class probabilities and hits.
+//!
+//! Softmax: loss = ln Σ e^z − z_label, dz = softmax z − onehot(label).
+//! Sigmoid (one logit, labels 0 and 1): loss = ln(1 + e^z) − label·z, dz = σ(z) − label.
+//! Lanes without a sample get dz = 0, so that they add nothing to any gradient.
+
+#![allow(clippy::needless_range_loop, reason = "several arrays share the index")]
+
+use crate::simd::{Kernel, Vector};
+use serde::{Deserialize, Serialize};
+
+/// What the last layer's outputs are held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Loss {
+    /// Softmax cross-entropy over as many classes as there are outputs.
+    SoftmaxCrossEntropy,
+    /// Sigmoid cross-entropy of one output; the labels are 0 and 1.
+    SigmoidCrossEntropy,
+}
+
+/// One loss over one block.
+pub(crate) struct CrossEntropy<'a, V> {
+    pub(crate) loss: Loss,
+    pub(crate) logits: &'a [V],
+    /// Of the lanes in use, which are the first.
+    pub(crate) labels: &'a [u32],
+    pub(crate) losses: &'a mut [f32],
+    pub(crate) dz: &'a mut [V],
+    /// `[lane][class]`, if wanted.
+    pub(crate) probabilities: Option<&'a mut [f32]>,
+}
+
+impl<V: Vector> Kernel for CrossEntropy<'_, V> {
+    /// How many labels were the most probable class.
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        match self.loss {
+            Loss::SoftmaxCrossEntropy => self.softmax(),
+            Loss::SigmoidCrossEntropy => self.sigmoid(),
+        }
+    }
+}
+
+impl<V: Vector> CrossEntropy<'_, V> {
+    #[inline(always)]
+    fn softmax(mut self) -> usize {
+        let lanes = self.labels.len();
+        let classes = self.logits.len();
+        let top = self.logits.iter().fold(self.logits[0], |top, z| top.max(*z));
+        // The first class to reach the top wins, as in PyTorch's argmax.
+        let mut winner = [u32::MAX; 64];
+        let (mut tops, mut row) = ([0.0f32; 64], [0.0f32; 64]);
+        let mut at_label = [0.0f32; 64];
+        top.store(&mut tops);
+        let mut total = V::zero();
+        for (class, (z, dz)) in self.logits.iter().zip(self.dz.iter_mut()).enumerate() {
+            z.store(&mut row);
+            for lane in 0..lanes {
+                if row[lane] == tops[lane] && winner[lane] == u32::MAX {
+                    winner[lane] = class as u32;
+                }
+                if self.labels[lane] as usize == class {
+                    at_label[lane] = row[lane];
+                }
+            }
+            for lane in 0..V::LANES {
+                row[lane] = (row[lane] - tops[lane]).exp();
+            }
+            *dz = V::load(&row);
+            total = total.add(*dz);
+        }
+        total.store(&mut row);
+        for lane in 0..lanes {
+            self.losses[lane] = row[lane].ln() - (at_label[lane] - tops[lane]);
+        }
+        let inverse = V::splat(1.0).div(total);
+        for (class, dz) in self.dz.iter_mut().enumerate() {
+            dz.mul(inverse).store(&mut row);
+            if let Some(probabilities) = &mut self.probabilities {
+                for lane in 0..lanes {
+                    probabilities[lane * classes + class] = row[lane];
+                }
+            }
+            for lane in 0..lanes {
+                row[lane] -= f32::from(self.labels[lane] as usize == class);
+            }
+            row[lanes..].fill(0.0);
+            *dz = V::load(&row);
+        }
+        hits(self.labels, &winner)
+    }
+
+    #[inline(always)]
+    fn sigmoid(self) -> usize {
+        let lanes = self.labels.len();
+        let (mut z, mut dz, mut winner) = ([0.0f32; 64], [0.0f32; 64], [u32::MAX; 64]);
+        self.logits[0].store(&mut z);
+        for lane in 0..lanes {
+            let (z, label) = (z[lane], self.labels[lane] as f32);
+            let small = (-z.abs()).exp();
+            self.losses[lane] = z.max(0.0) - z * label + small.ln_1p();
+            let of_one = if z >= 0.0 { 1.0 / (1.0 + small) } else { small / (1.0 + small) };
+            dz[lane] = of_one - label;
+            if !z.is_nan() {
+                winner[lane] = u32::from(z > 0.0);
+            }
+        }
+        if let Some(probabilities) = self.probabilities {
+            for (lane, pair) in
+                probabilities.as_chunks_mut::<2>().0.iter_mut().take(lanes).enumerate()
+            {
+                let of_one = dz[lane] + self.labels[lane] as f32;
+                *pair = [1.0 - of_one, of_one];
+            }
+        }
+        self.dz[0] = V::load(&dz);
+        hits(self.labels, &winner)
+    }
+}
+
+fn hits(labels: &[u32], winner: &[u32]) -> usize {
+    labels.iter().zip(winner).filter(|(label, winner)| label == winner).count()
+}

@@ -1,0 +1,111 @@
+//! Group normalisation ([Wu & He 2018](https://arxiv.org/abs/1803.08494)): within each sample and
+//! each group of channels, x̂ = (x − mean)/√(variance + ε), y = γ_c·x̂ + β_c.
+//!
+//! Per-sample gradients: dγ_c = Σ dy·x̂, dβ_c = Σ dy over the plane, and with h = γ·dy,
+//! dx = (h − mean h − x̂·mean(h·x̂))/√(variance + ε). The statistics are found again in the backward
+//! pass: two sums over a group cost less than to keep them for every block. Packed: γ, then β.
+
+use super::{Backward, Forward, Layer};
+use crate::simd::Vector;
+
+/// As PyTorch's default.
+const EPSILON: f32 = 1e-5;
+
+pub(crate) struct GroupNorm {
+    pub(crate) channels: usize,
+    pub(crate) groups: usize,
+    /// Places in the plane of one channel.
+    pub(crate) plane: usize,
+}
+
+impl GroupNorm {
+    pub(crate) fn parameters(&self) -> usize {
+        2 * self.channels
+    }
+
+    #[inline(always)]
+    fn statistics<V: Vector>(&self, group: &[V]) -> (V, V) {
+        let share = V::splat(1.0 / group.len() as f32);
+        let mean = total(group.iter().copied()).mul(share);
+        let squares = group.iter().map(|x| {
+            let centred = x.sub(mean);
+            centred.mul(centred)
+        });
+        let variance = total(squares).mul(share);
+        (mean, V::splat(1.0).div(variance.add(V::splat(EPSILON)).sqrt()))
+    }
+}
+
+/// Sum in two levels, chains of 64, so that large groups lose few digits.
+#[inline(always)]
+fn total<V: Vector>(values: impl Iterator<Item = V>) -> V {
+    let (mut all, mut part, mut count) = (V::zero(), V::zero(), 0);
+    for value in values {
+        part = part.add(value);
+        count += 1;
+        if count == 64 {
+            all = all.add(part);
+            (part, count) = (V::zero(), 0);
+        }
+    }
+    all.add(part)
+}
+
+impl Layer for GroupNorm {
+    #[inline(always)]
+    fn forward<V: Vector>(&self, io: Forward<'_, V>) {
+        let group_len = self.channels / self.groups * self.plane;
+        let (scales, shifts) = io.packed.split_at(self.channels);
+        let mut parameters = scales.iter().zip(shifts);
+        for (x, y) in io.x.chunks_exact(group_len).zip(io.y.chunks_exact_mut(group_len)) {
+            let (mean, inverse) = self.statistics(x);
+            let planes = x.chunks_exact(self.plane).zip(y.chunks_exact_mut(self.plane));
+            for ((x, y), (&scale, &shift)) in planes.zip(&mut parameters) {
+                let factor = inverse.mul(V::splat(scale));
+                let offset = V::splat(shift).sub(mean.mul(factor));
+                for (y, x) in y.iter_mut().zip(x) {
+                    *y = x.fma(factor, offset);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn backward<V: Vector>(&self, io: Backward<'_, V>) {
+        let in_group = self.channels / self.groups;
+        let group_len = in_group * self.plane;
+        let scales = &io.packed[..self.channels];
+        let (to_scales, to_shifts) = io.gradient.split_at_mut(self.channels);
+        let mut dx = io.dx;
+        for group in 0..self.groups {
+            let range = group * group_len..(group + 1) * group_len;
+            let (x, dy) = (&io.x[range.clone()], &io.dy[range.clone()]);
+            let (mean, inverse) = self.statistics(x);
+            let (mut mean_h, mut mean_hx) = (V::zero(), V::zero());
+            for c in 0..in_group {
+                let plane = c * self.plane..(c + 1) * self.plane;
+                let (x, dy) = (&x[plane.clone()], &dy[plane]);
+                let shift = total(dy.iter().copied());
+                let product = x.iter().zip(dy).map(|(x, dy)| dy.mul(x.sub(mean)));
+                let scale = total(product).mul(inverse);
+                let channel = group * in_group + c;
+                let weight = V::splat(scales[channel]);
+                mean_h = shift.fma(weight, mean_h);
+                mean_hx = scale.fma(weight, mean_hx);
+                for (to, value) in
+                    [(&mut to_scales[channel], scale), (&mut to_shifts[channel], shift)]
+                {
+                    *to = if io.accumulate { to.add(value) } else { value };
+                }
+            }
+            let Some(dx) = dx.as_deref_mut() else { continue };
+            let share = V::splat(1.0 / group_len as f32);
+            let (mean_h, mean_hx) = (mean_h.mul(share), mean_hx.mul(share));
+            for ((at, dx), (x, dy)) in dx[range].iter_mut().enumerate().zip(x.iter().zip(dy)) {
+                let weight = V::splat(scales[group * in_group + at / self.plane]);
+                let normal = x.sub(mean).mul(inverse);
+                *dx = dy.mul(weight).sub(mean_h).sub(normal.mul(mean_hx)).mul(inverse);
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! y = W·x + b, W `[outputs][inputs]`.
+//!
+//! The per-sample gradient of W is the outer product dy·xᵀ, so its norm is ‖dy‖·‖x‖ and it is never
+//! formed. The weighted sum over samples, Σ w_i·dy_i·x_iᵀ, is one product over a chunk of blocks
+//! whose dy have been scaled ([book-keeping, Bu et al. 2023](https://arxiv.org/abs/2210.00038)):
+//! [`OuterProducts`]. Forward and dx are the same kernel, the second with W transposed.
+//! Packed: for each tile of rows `[inputs][rows]`, forward; b; the same of Wᵀ.
+
+#![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
+
+use super::{Backward, Forward, Layer, parts_of};
+use crate::simd::{Kernel, Vector};
+
+pub(crate) struct Linear {
+    pub(crate) inputs: usize,
+    pub(crate) outputs: usize,
+    pub(crate) bias: bool,
+}
+
+/// Rows of register tiles: at most twelve accumulators.
+const fn tile_rows<V: Vector>() -> &'static [usize] {
+    if V::PARTS == 1 { &[12, 8, 4, 2, 1] } else { &[3, 2, 1] }
+}
+
+impl Linear {
+    pub(crate) fn parameters(&self) -> usize {
+        self.outputs * (self.inputs + usize::from(self.bias))
+    }
+
+    pub(crate) fn pack<V: Vector>(&self, parameters: &[f32], packed: &mut Vec<f32>) {
+        let (inputs, outputs) = (self.inputs, self.outputs);
+        let (weight, bias) = parameters.split_at(inputs * outputs);
+        pack_tiles::<V>(outputs, inputs, |row, column| weight[row * inputs + column], packed);
+        packed.extend_from_slice(bias);
+        packed.resize(packed.len() + if self.bias { 0 } else { outputs }, 0.0);
+        pack_tiles::<V>(inputs, outputs, |row, column| weight[column * inputs + row], packed);
+    }
+}
+
+fn pack_tiles<V: Vector>(
+    rows: usize,
+    columns: usize,
+    entry: impl Fn(usize, usize) -> f32,
+    packed: &mut Vec<f32>,
+) {
+    let mut first = 0;
+    for tile in parts_of(rows, tile_rows::<V>()) {
+        for column in 0..columns {
+            packed.extend((first..first + tile).map(|row| entry(row, column)));
+        }
+        first += tile;
+    }
+}
+
+impl Layer for Linear {
+    #[inline(always)]
+    fn forward<V: Vector>(&self, io: Forward<'_, V>) {
+        let (tiles, rest) = io.packed.split_at(self.inputs * self.outputs);
+        product(tiles, &rest[..self.outputs], io.x, io.y);
+    }
+
+    /// dx only; see the head of the file for W and b.
+    #[inline(always)]
+    fn backward<V: Vector>(&self, io: Backward<'_, V>) {
+        if let Some(dx) = io.dx {
+            let transposed = &io.packed[self.inputs * self.outputs + self.outputs..];
+            product(transposed, &[], io.dy, dx);
+        }
+    }
+}
+
+/// `y = M·x + start`, M in packed tiles; `start` empty for none.
+#[inline(always)]
+fn product<V: Vector>(tiles: &[f32], start: &[f32], x: &[V], y: &mut [V]) {
+    let (mut tiles, mut start, mut y) = (tiles, start, y);
+    for rows in parts_of(y.len(), tile_rows::<V>()) {
+        let (tile, tiles_left) = tiles.split_at(rows * x.len());
+        let (to, y_left) = y.split_at_mut(rows);
+        let from = if start.is_empty() { start } else { start.split_off(..rows).unwrap_or(&[]) };
+        macro_rules! rows_of {
+            ($($rows:literal)*) => {
+                match rows {
+                    $($rows => product_tile::<V, $rows>(tile, from, x, to),)*
+                    _ => unreachable!("tile_rows has no other"),
+                }
+            };
+        }
+        if V::PARTS == 1 {
+            rows_of!(1 2 4 8 12);
+        } else {
+            rows_of!(1 2 3);
+        }
+        (tiles, y) = (tiles_left, y_left);
+    }
+}
+
+#[inline(always)]
+fn product_tile<V: Vector, const ROWS: usize>(tile: &[f32], start: &[f32], x: &[V], y: &mut [V]) {
+    let mut sums = [V::zero(); ROWS];
+    if let Some(start) = start.first_chunk::<ROWS>() {
+        for row in 0..ROWS {
+            sums[row] = V::splat(start[row]);
+        }
+    }
+    for (weights, x) in tile.as_chunks::<ROWS>().0.iter().zip(x) {
+        for row in 0..ROWS {
+            sums[row] = V::splat(weights[row]).fma(*x, sums[row]);
+        }
+    }
+    y[..ROWS].copy_from_slice(&sums);
+}
+
+/// `weight_sum += Σ_blocks Σ_lanes dy·xᵀ` and `bias_sum += ΣΣ dy`, x and dy as `[feature][block]`.
+pub(crate) struct OuterProducts<'a, V> {
+    pub(crate) layer: &'a Linear,
+    pub(crate) x: &'a [V],
+    pub(crate) dy: &'a [V],
+    /// Blocks there is room for, and blocks in use.
+    pub(crate) room: usize,
+    pub(crate) blocks: usize,
+    /// Weight, then bias, as in PyTorch.
+    pub(crate) sum: &'a mut [f32],
+}
+
+impl<V: Vector> Kernel for OuterProducts<'_, V> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let (x, dy) = (V::parts(self.x), V::parts(self.dy));
+        let (room, used) = (self.room * V::PARTS, self.blocks * V::PARTS);
+        let mut row = 0;
+        for rows in parts_of(self.layer.outputs, &[3, 1]) {
+            let mut column = 0;
+            for columns in parts_of(self.layer.inputs, &[4, 1]) {
+                macro_rules! tile_of {
+                    ($(($rows:literal, $columns:literal))*) => {
+                        match (rows, columns) {
+                            $(($rows, $columns) =>
+                                outer_tile::<V::Part, $rows, $columns>(
+                                &dy[row * room..], &x[column * room..], room, used),)*
+                            _ => unreachable!("parts have no other sizes"),
+                        }
+                    };
+                }
+                let tile: [f32; 12] = tile_of!((1, 1)(1, 4)(3, 1)(3, 4));
+                for r in 0..rows {
+                    let at = (row + r) * self.layer.inputs + column;
+                    for (sum, value) in self.sum[at..at + columns].iter_mut().zip(&tile[r * 4..]) {
+                        *sum += value;
+                    }
+                }
+                column += columns;
+            }
+            row += rows;
+        }
+        if self.layer.bias {
+            let bias = &mut self.sum[self.layer.inputs * self.layer.outputs..];
+            for (sum, dy) in bias.iter_mut().zip(dy.chunks_exact(room)) {
+                let total = dy[..used].iter().fold(V::Part::zero(), |total, dy| total.add(*dy));
+                *sum += total.sum();
+            }
+        }
+    }
+}
+
+/// Products of `ROWS` rows of dy with `COLUMNS` rows of x, four to a row of the result.
+#[inline(always)]
+fn outer_tile<V: Vector, const ROWS: usize, const COLUMNS: usize>(
+    dy: &[V],
+    x: &[V],
+    room: usize,
+    used: usize,
+) -> [f32; 12] {
+    let (mut dys, mut xs) = ([&dy[..0]; ROWS], [&x[..0]; COLUMNS]);
+    for r in 0..ROWS {
+        dys[r] = &dy[r * room..][..used];
+    }
+    for c in 0..COLUMNS {
+        xs[c] = &x[c * room..][..used];
+    }
+    let mut sums = [[V::zero(); COLUMNS]; ROWS];
+    for at in 0..used {
+        for r in 0..ROWS {
+            for c in 0..COLUMNS {
+                sums[r][c] = dys[r][at].fma(xs[c][at], sums[r][c]);
+            }
+        }
+    }
+    let mut out = [0.0; 12];
+    for r in 0..ROWS {
+        for c in 0..COLUMNS {
+            out[r * 4 + c] = sums[r][c].sum();
+        }
+    }
+    out
+}

@@ -1,0 +1,52 @@
+//! Per-sample gradients on a CPU: Σ_i w(‖g_i‖)·g_i over a batch, where g_i is the gradient of one
+//! sample's loss and w a weight function of its norm that the caller chooses.
+//!
+//! This crate knows no privacy: clipping is such a w. It never stores the g_i of a batch; it works
+//! on blocks of samples that fit the cache, one sample in each lane of a vector register, and adds
+//! the weighted gradients up as it goes. Results are the same bits for any number of threads.
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | x, y | input and output of a layer, `[feature][lane]`, lane = sample |
+//! | dx, dy | gradient of each sample's own loss with respect to x, y |
+//! | block | as many samples as a vector has lanes |
+//! | chunk | the blocks whose (x, dy) of linear layers are kept for one product |
+//! | stripe | a fixed part of the batch with a sum of its own; stripes are added in order |
+
+mod error;
+mod layers;
+mod network;
+mod parameter;
+mod plan;
+mod presets;
+mod run;
+mod simd;
+mod spec;
+
+pub use error::Error;
+pub use layers::cross_entropy::Loss;
+pub use network::{BatchOutcome, Evaluation, Network};
+pub use parameter::Parameter;
+pub use presets::ResnetSpec;
+pub use spec::{LayerSpec, NetworkSpec};
+
+/// Where samples come from. Inputs are normalised already; reading must be cheap, as every sample
+/// of a batch is read once for each pass.
+pub trait Samples: Sync {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Values of one input.
+    fn input_len(&self) -> usize;
+
+    /// Writes the input of sample `index` into `out`, which has [`Self::input_len`] places.
+    fn read_input(&self, index: usize, out: &mut [f32]);
+
+    /// Its class, from 0.
+    fn label(&self, index: usize) -> u32;
+}

@@ -1,0 +1,289 @@
+//! The public face: a checked network, and what can be asked of it.
+
+use crate::Samples;
+use crate::error::Error;
+use crate::parameter::{Parameter, start_values};
+use crate::plan::Plan;
+use crate::run::batch::{Engine, Execute};
+use crate::run::{Goal, Pass};
+use crate::simd::portable::Portable;
+use crate::simd::{Isa, Vector, Wide};
+#[cfg(target_arch = "x86_64")]
+use crate::simd::{avx2::F32x8, avx512::F32x16};
+use crate::spec::NetworkSpec;
+
+/// A network that has been checked and laid out. It holds no weights: those are one flat `f32`
+/// vector, see [`Network::parameters`].
+pub struct Network {
+    plan: Plan,
+    engine: Box<dyn Execute>,
+}
+
+/// What a pass over a batch showed of each sample.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct BatchOutcome {
+    /// Norm of each sample's gradient, in the order of the batch; not finite if the gradient was
+    /// not, in which case it was left out. Empty for a plain gradient.
+    pub norms: Vec<f32>,
+    /// Loss of each sample, in the order of the batch.
+    pub losses: Vec<f32>,
+    /// How many labels were the most probable class.
+    pub correct: usize,
+}
+
+/// How well weights do on a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Evaluation {
+    /// Mean of the losses; 0 of an empty batch.
+    pub mean_loss: f64,
+    /// How many labels were the most probable class.
+    pub correct: usize,
+    /// How many samples there were.
+    pub count: usize,
+}
+
+impl Evaluation {
+    /// Share of labels that were the most probable class; 0 of an empty batch.
+    pub fn accuracy(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.correct as f64 / self.count as f64 }
+    }
+}
+
+fn engine<V: Vector>(plan: &Plan) -> Box<dyn Execute> {
+    if plan.only_linear() {
+        Box::new(Engine::<Wide<V>>::new())
+    } else {
+        Box::new(Engine::<V>::new())
+    }
+}
+
+impl NetworkSpec {
+    /// Checks every shape and lays the network out.
+    ///
+    /// # Errors
+    /// [`Error::Layer`] names the first layer that does not fit; [`Error::Network`] says what is
+    /// wrong with the whole.
+    pub fn build(&self) -> Result<Network, Error> {
+        self.build_for(Isa::detect())
+    }
+
+    pub(crate) fn build_for(&self, isa: Isa) -> Result<Network, Error> {
+        let plan = Plan::new(self)?;
+        let engine = match isa {
+            Isa::Portable => engine::<Portable>(&plan),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => engine::<F32x8>(&plan),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => engine::<F32x16>(&plan),
+        };
+        Ok(Network { plan, engine })
+    }
+}
+
+fn check_len(what: &'static str, actual: usize, expected: usize) -> Result<(), Error> {
+    if actual == expected { Ok(()) } else { Err(Error::Length { what, expected, actual }) }
+}
+
+impl Network {
+    /// Number of parameters d.
+    pub fn dim(&self) -> usize {
+        self.plan.dim
+    }
+
+    /// Values of one input.
+    pub fn input_len(&self) -> usize {
+        self.plan.input_len
+    }
+
+    /// Number of classes; 2 for one output with a sigmoid.
+    pub fn classes(&self) -> usize {
+        self.plan.classes
+    }
+
+    /// Names, shapes and places of the parameters in the flat vector.
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.plan.parameters
+    }
+
+    /// Floating-point operations of one sample's forward and backward pass, a multiply-add being
+    /// two; what normalisation, pooling and activations do is not counted.
+    pub fn flops_per_sample(&self) -> u64 {
+        2 * self.plan.multiply_adds
+    }
+
+    /// First weights, drawn from PyTorch's default distributions; the same for the same seed.
+    pub fn init(&self, seed: u64) -> Vec<f32> {
+        start_values(&self.plan.parameters, seed)
+    }
+
+    /// Σ_i w(‖g_i‖)·g_i over the samples named by `batch`, into `sum`, and each sample's norm and
+    /// loss. A sample named twice counts twice.
+    ///
+    /// # Guarantee
+    /// g_i is the gradient of sample i's loss alone, its norm is summed in double precision, and w
+    /// is given that norm. A gradient that is not finite contributes exactly 0 and w is not asked;
+    /// nor does one whose weight is not finite contribute. An empty batch gives 0. The bits do not
+    /// depend on the number of threads.
+    ///
+    /// # Errors
+    /// Wrong lengths, an index beyond the samples, a label beyond the classes; `sum` is untouched.
+    pub fn clipped_sum(
+        &self,
+        weights: &[f32],
+        samples: &dyn Samples,
+        batch: &[u32],
+        weight_of_norm: &(dyn Fn(f64) -> f64 + Sync),
+        sum: &mut [f32],
+    ) -> Result<BatchOutcome, Error> {
+        let pass = self.check(weights, samples, batch)?;
+        check_len("the sum", sum.len(), self.plan.dim)?;
+        Ok(self.engine.gradient(pass, weights, batch, Goal::Weighted(weight_of_norm), sum))
+    }
+
+    /// Σ_i g_i, the ordinary gradient, which is not private. Gradients that are not finite count.
+    ///
+    /// # Errors
+    /// As [`Network::clipped_sum`].
+    pub fn gradient_sum(
+        &self,
+        weights: &[f32],
+        samples: &dyn Samples,
+        batch: &[u32],
+        sum: &mut [f32],
+    ) -> Result<BatchOutcome, Error> {
+        let pass = self.check(weights, samples, batch)?;
+        check_len("the sum", sum.len(), self.plan.dim)?;
+        Ok(self.engine.gradient(pass, weights, batch, Goal::Gradient, sum))
+    }
+
+    /// The gradient of one sample's loss, as it is.
+    ///
+    /// # Errors
+    /// As [`Network::clipped_sum`].
+    pub fn sample_gradient(
+        &self,
+        weights: &[f32],
+        samples: &dyn Samples,
+        index: u32,
+        gradient: &mut [f32],
+    ) -> Result<BatchOutcome, Error> {
+        self.gradient_sum(weights, samples, &[index], gradient)
+    }
+
+    /// Mean loss and hits.
+    ///
+    /// # Errors
+    /// As [`Network::clipped_sum`].
+    pub fn evaluate(
+        &self,
+        weights: &[f32],
+        samples: &dyn Samples,
+        batch: &[u32],
+    ) -> Result<Evaluation, Error> {
+        let pass = self.check(weights, samples, batch)?;
+        Ok(self.engine.evaluate(pass, weights, batch, None))
+    }
+
+    /// Class probabilities, `[sample of the batch][class]`, and mean loss and hits.
+    ///
+    /// # Errors
+    /// As [`Network::clipped_sum`].
+    pub fn predict(
+        &self,
+        weights: &[f32],
+        samples: &dyn Samples,
+        batch: &[u32],
+        probabilities: &mut [f32],
+    ) -> Result<Evaluation, Error> {
+        let pass = self.check(weights, samples, batch)?;
+        check_len("probabilities", probabilities.len(), batch.len() * self.plan.classes)?;
+        Ok(self.engine.evaluate(pass, weights, batch, Some(probabilities)))
+    }
+
+    fn check<'a>(
+        &'a self,
+        weights: &[f32],
+        samples: &'a dyn Samples,
+        batch: &[u32],
+    ) -> Result<Pass<'a>, Error> {
+        check_len("the weight vector", weights.len(), self.plan.dim)?;
+        check_len("a sample's input", samples.input_len(), self.plan.input_len)?;
+        let (count, classes) = (samples.len(), self.plan.classes);
+        for &index in batch {
+            if index as usize >= count {
+                return Err(Error::Index { index, samples: count });
+            }
+            let label = samples.label(index as usize);
+            if label as usize >= classes {
+                return Err(Error::Label { index, label, classes });
+            }
+        }
+        Ok(Pass { plan: &self.plan, samples, packed: Vec::new(), packed_of: Vec::new() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::presets::ResnetSpec;
+
+    struct Waves(usize);
+
+    impl Samples for Waves {
+        fn len(&self) -> usize {
+            100
+        }
+        fn input_len(&self) -> usize {
+            self.0
+        }
+        fn read_input(&self, index: usize, out: &mut [f32]) {
+            for (at, out) in out.iter_mut().enumerate() {
+                *out = ((index * 131 + at * at * 7 + at) as f32).sin();
+            }
+        }
+        fn label(&self, index: usize) -> u32 {
+            index as u32 % 2
+        }
+    }
+
+    /// Every instruction set of this machine against plain Rust.
+    #[test]
+    fn instruction_sets_agree() {
+        let resnet =
+            ResnetSpec { stem: 5, widths: [6, 7, 9], groups: Some(1), ..Default::default() };
+        let specs = [
+            NetworkSpec::logistic(50, 2),
+            NetworkSpec::mlp(50, &[33, 9], 3),
+            NetworkSpec::cnn(),
+            NetworkSpec::resnet(&resnet),
+        ];
+        let batch: Vec<u32> = (0..77).collect();
+        for spec in &specs {
+            let run = |isa| {
+                let network = spec.build_for(isa).unwrap();
+                let (weights, samples) = (network.init(5), Waves(network.input_len()));
+                let mut sum = vec![0.0; network.dim()];
+                let clip = |norm: f64| (0.3 / norm).min(1.0);
+                let outcome =
+                    network.clipped_sum(&weights, &samples, &batch, &clip, &mut sum).unwrap();
+                (sum, outcome)
+            };
+            let (expected, outcome) = run(Isa::Portable);
+            let norm = expected.iter().map(|x| x * x).sum::<f32>().sqrt();
+            for isa in Isa::available() {
+                let (sum, other) = run(isa);
+                let off =
+                    sum.iter().zip(&expected).map(|(a, b)| (a - b).powi(2)).sum::<f32>().sqrt();
+                assert!(off <= 1e-5 * norm, "{isa:?}: off by {off} of {norm}");
+                let pairs = outcome.norms.iter().zip(&other.norms);
+                let pairs = pairs.chain(outcome.losses.iter().zip(&other.losses));
+                for (a, b) in pairs {
+                    assert!((a - b).abs() <= 1e-5 * (a.abs() + 1e-3), "{isa:?}: {a} and {b}");
+                }
+                assert_eq!(outcome.correct, other.correct);
+            }
+        }
+    }
+}

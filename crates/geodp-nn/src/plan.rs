@@ -1,0 +1,114 @@
+//! From a description to a checked, flat list of steps over numbered slots of values.
+//!
+//! Residual branches become steps that read an older slot, so that running a network is one loop
+//! and no recursion. Decisions: activations work in place (their derivative is known from the
+//! output, and no layer here needs its own output again); gradients of slots share buffers as soon
+//! as one is used up, because what fits the L2 cache decides the speed.
+
+mod build;
+
+use crate::layers::avg_pool::AvgPool;
+use crate::layers::conv2d::Conv2d;
+use crate::layers::cross_entropy::Loss;
+use crate::layers::group_norm::GroupNorm;
+use crate::layers::linear::Linear;
+use crate::layers::max_pool::MaxPool;
+use crate::parameter::Parameter;
+use crate::simd::Vector;
+use std::ops::Range;
+
+/// A network ready to run.
+pub(crate) struct Plan {
+    pub(crate) input_len: usize,
+    pub(crate) loss: Loss,
+    pub(crate) classes: usize,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) dim: usize,
+    /// Parameters whose per-sample gradients stand in the lanes.
+    pub(crate) lane_dim: usize,
+    /// Features of each slot; slot 0 is the input.
+    pub(crate) slots: Vec<usize>,
+    pub(crate) logits: usize,
+    pub(crate) steps: Vec<Step>,
+    /// Features of each buffer for gradients, and the buffer of each slot that has one.
+    pub(crate) buffers: Vec<usize>,
+    pub(crate) buffer_of: Vec<Option<usize>>,
+    pub(crate) scratch: usize,
+    /// Multiply-adds of one sample, forward and backward.
+    pub(crate) multiply_adds: u64,
+}
+
+/// One layer at its place.
+pub(crate) struct Step {
+    pub(crate) op: Op,
+    pub(crate) input: usize,
+    pub(crate) output: usize,
+    /// Its part of the flat parameters.
+    pub(crate) parameters: Range<usize>,
+    /// Where its part of the lane gradients starts.
+    pub(crate) lanes: usize,
+    /// Whether it or anything before it has parameters.
+    pub(crate) backward: bool,
+    pub(crate) to_input: ToInput,
+}
+
+/// What becomes of the gradient with respect to a step's input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ToInput {
+    /// Nobody needs it.
+    Nothing,
+    Write,
+    /// Another branch wrote there already: compute it in the buffer `spare`, then add.
+    Add {
+        spare: usize,
+    },
+}
+
+/// The kinds of steps.
+pub(crate) enum Op {
+    Linear(Linear),
+    Conv2d(Box<Conv2d>),
+    MaxPool(MaxPool),
+    AvgPool(AvgPool),
+    GroupNorm(GroupNorm),
+    Relu,
+    Tanh,
+    Copy,
+    /// Adds slot `other` to the output.
+    AddSlot {
+        other: usize,
+    },
+}
+
+impl Plan {
+    /// Parameters as the kernels want them, and the part of each step.
+    pub(crate) fn pack<V: Vector>(&self, weights: &[f32]) -> (Vec<f32>, Vec<Range<usize>>) {
+        let mut packed = Vec::with_capacity(2 * self.dim);
+        let mut ranges = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let start = packed.len();
+            let parameters = &weights[step.parameters.clone()];
+            match &step.op {
+                Op::Linear(layer) => layer.pack::<V>(parameters, &mut packed),
+                Op::Conv2d(layer) => layer.pack(parameters, &mut packed),
+                Op::GroupNorm(_) => packed.extend_from_slice(parameters),
+                _ => {}
+            }
+            ranges.push(start..packed.len());
+        }
+        (packed, ranges)
+    }
+
+    /// The linear layers in order, each with its step.
+    pub(crate) fn linear_steps(&self) -> impl Iterator<Item = (&Linear, &Step)> {
+        self.steps.iter().filter_map(|step| match &step.op {
+            Op::Linear(layer) => Some((layer, step)),
+            _ => None,
+        })
+    }
+
+    /// Whether all products are those of linear layers, so that wide vectors pay.
+    pub(crate) fn only_linear(&self) -> bool {
+        !self.steps.iter().any(|step| matches!(step.op, Op::Conv2d(_)))
+    }
+}

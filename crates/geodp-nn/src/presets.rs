@@ -1,0 +1,118 @@
+//! The four models of the paper, as descriptions like any other.
+
+use crate::layers::cross_entropy::Loss;
+use crate::spec::{LayerSpec, NetworkSpec};
+use serde::{Deserialize, Serialize};
+
+/// Widths and strides of the ResNet's three residual blocks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ResnetSpec {
+    /// `[channels, height, width]`.
+    pub input: [usize; 3],
+    /// Classes.
+    pub classes: usize,
+    /// Output channels of the first convolution.
+    pub stem: usize,
+    /// Step of the first convolution.
+    pub stem_stride: usize,
+    /// Output channels of each block.
+    pub widths: [usize; 3],
+    /// Step of the first convolution of each block; beyond 1 the block halves the image.
+    pub strides: [usize; 3],
+    /// Groups of a group normalisation after each convolution; none if absent.
+    pub groups: Option<usize>,
+}
+
+impl Default for ResnetSpec {
+    fn default() -> Self {
+        Self {
+            input: [3, 32, 32],
+            classes: 10,
+            stem: 16,
+            stem_stride: 1,
+            widths: [16, 32, 64],
+            strides: [2, 2, 2],
+            groups: None,
+        }
+    }
+}
+
+fn linear(name: impl Into<String>, outputs: usize) -> LayerSpec {
+    LayerSpec::Linear { name: Some(name.into()), outputs, bias: true }
+}
+
+fn conv(name: &str, outputs: usize, kernel: usize, stride: usize, padding: usize) -> LayerSpec {
+    LayerSpec::Conv2d { name: Some(name.into()), outputs, kernel, stride, padding, bias: true }
+}
+
+impl NetworkSpec {
+    /// Logistic regression, `linear`: one output with a sigmoid for two classes, else a softmax.
+    pub fn logistic(features: usize, classes: usize) -> Self {
+        let (outputs, loss) = match classes {
+            2 => (1, Loss::SigmoidCrossEntropy),
+            _ => (classes, Loss::SoftmaxCrossEntropy),
+        };
+        Self { input: vec![features], loss, layers: vec![linear("linear", outputs)] }
+    }
+
+    /// Linear layers `fc1`, `fc2`, … with a ReLU between.
+    pub fn mlp(features: usize, hidden: &[usize], classes: usize) -> Self {
+        let mut layers = Vec::new();
+        for (at, &outputs) in hidden.iter().enumerate() {
+            layers.push(linear(format!("fc{}", at + 1), outputs));
+            layers.push(LayerSpec::Relu);
+        }
+        layers.push(linear(format!("fc{}", hidden.len() + 1), classes));
+        Self { input: vec![features], loss: Loss::SoftmaxCrossEntropy, layers }
+    }
+
+    /// The convolutional network with 21,840 parameters for 28×28 images in ten classes.
+    pub fn cnn() -> Self {
+        let pool = || LayerSpec::MaxPool { kernel: 2, stride: None };
+        let layers = vec![
+            conv("conv1", 10, 5, 1, 0),
+            pool(),
+            LayerSpec::Relu,
+            conv("conv2", 20, 5, 1, 0),
+            pool(),
+            LayerSpec::Relu,
+            LayerSpec::Flatten,
+            linear("fc1", 50),
+            LayerSpec::Relu,
+            linear("fc2", 10),
+        ];
+        Self { input: vec![1, 28, 28], loss: Loss::SoftmaxCrossEntropy, layers }
+    }
+
+    /// A convolution `stem`, three residual blocks `block1` … `block3` of two 3×3 convolutions and
+    /// one ReLU, global average, `fc`. Where a block changes the shape, its shortcut is a 1×1
+    /// convolution.
+    pub fn resnet(spec: &ResnetSpec) -> Self {
+        let norm = |name: &str| {
+            spec.groups.map(|groups| LayerSpec::GroupNorm { name: Some(name.into()), groups })
+        };
+        let mut layers = vec![conv("stem", spec.stem, 3, spec.stem_stride, 1)];
+        layers.extend(norm("stem_norm"));
+        let mut channels = spec.stem;
+        for (at, (&width, &stride)) in spec.widths.iter().zip(&spec.strides).enumerate() {
+            let mut body = vec![conv("conv1", width, 3, stride, 1)];
+            body.extend(norm("norm1"));
+            body.push(LayerSpec::Relu);
+            body.push(conv("conv2", width, 3, 1, 1));
+            body.extend(norm("norm2"));
+            let mut shortcut = Vec::new();
+            if stride != 1 || width != channels {
+                shortcut.push(conv("shortcut", width, 1, stride, 0));
+            }
+            layers.push(LayerSpec::Residual {
+                name: Some(format!("block{}", at + 1)),
+                body,
+                shortcut,
+            });
+            channels = width;
+        }
+        layers.extend([LayerSpec::GlobalAvgPool, linear("fc", spec.classes)]);
+        Self { input: spec.input.to_vec(), loss: Loss::SoftmaxCrossEntropy, layers }
+    }
+}

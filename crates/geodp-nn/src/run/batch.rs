@@ -1,0 +1,223 @@
+//! A batch over threads: stripes of the batch, each in chunks, each in blocks.
+//!
+//! How a batch is cut depends on its length and the network alone, and stripes are added in order,
+//! so the result is the same bits for any number of threads. Memory: at most [`STRIPES`] sums and
+//! one workspace for each thread, whatever the length of the batch.
+
+use super::workspace::Workspace;
+use super::{Goal, Pass};
+use crate::layers::linear::OuterProducts;
+use crate::network::{BatchOutcome, Evaluation};
+use crate::simd::{Kernel, Vector};
+use rayon::prelude::*;
+use std::sync::{Mutex, PoisonError};
+
+/// Stripes of a long batch: enough for many cores, few enough that their sums stay small.
+const STRIPES: usize = 32;
+/// Samples that a stripe should have at least.
+const STRIPE_SAMPLES: usize = 64;
+/// Samples of a chunk; the longer, the less the sums over lanes cost, and the more must be kept.
+const CHUNK_SAMPLES: usize = 128;
+
+/// Runs passes on one kind of vector, and keeps what they worked in for the next.
+pub(crate) struct Engine<V> {
+    workspaces: Mutex<Vec<Workspace<V>>>,
+    sums: Mutex<Vec<f32>>,
+}
+
+/// [`Engine`] without its vector.
+pub(crate) trait Execute: Send + Sync {
+    fn gradient(
+        &self,
+        pass: Pass<'_>,
+        weights: &[f32],
+        batch: &[u32],
+        goal: Goal<'_>,
+        sum: &mut [f32],
+    ) -> BatchOutcome;
+
+    fn evaluate(
+        &self,
+        pass: Pass<'_>,
+        weights: &[f32],
+        batch: &[u32],
+        probabilities: Option<&mut [f32]>,
+    ) -> Evaluation;
+}
+
+/// Samples of each stripe but the last.
+fn stripe_len(batch: usize, lanes: usize) -> usize {
+    let stripes = batch.div_ceil(STRIPE_SAMPLES.max(lanes)).clamp(1, STRIPES);
+    batch.div_ceil(lanes).div_ceil(stripes).max(1) * lanes
+}
+
+impl<V: Vector> Engine<V> {
+    const CHUNK_BLOCKS: usize = CHUNK_SAMPLES / V::LANES;
+
+    pub(crate) fn new() -> Self {
+        Self { workspaces: Mutex::new(Vec::new()), sums: Mutex::new(Vec::new()) }
+    }
+
+    /// Lends a workspace to `work`.
+    fn with_workspace<R>(&self, pass: &Pass<'_>, work: impl FnOnce(&mut Workspace<V>) -> R) -> R {
+        let lock = || self.workspaces.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = lock().pop();
+        let mut workspace = kept.unwrap_or_else(|| Workspace::new(pass.plan, Self::CHUNK_BLOCKS));
+        let result = work(&mut workspace);
+        lock().push(workspace);
+        result
+    }
+
+    fn stripe(
+        workspace: &mut Workspace<V>,
+        pass: &Pass<'_>,
+        batch: &[u32],
+        goal: Goal<'_>,
+        sum: &mut [f32],
+        outcome: (&mut [f32], &mut [f32]),
+    ) -> usize {
+        let (norms, losses) = outcome;
+        let room = Self::CHUNK_BLOCKS;
+        let mut correct = 0;
+        workspace.lane_sum.fill(V::zero());
+        let mut done = 0;
+        for chunk in batch.chunks(room * V::LANES) {
+            for (block, batch) in chunk.chunks(V::LANES).enumerate() {
+                let place = done..done + batch.len();
+                done += batch.len();
+                workspace.forward(pass, batch);
+                correct += workspace.loss(pass, &mut losses[place.clone()], None);
+                match goal {
+                    Goal::Gradient => workspace.backward(pass, block, room, true),
+                    Goal::Weighted(weight_of_norm) => {
+                        workspace.backward(pass, block, room, false);
+                        workspace.weigh(block, room, weight_of_norm, &mut norms[place]);
+                    }
+                }
+            }
+            let blocks = chunk.len().div_ceil(V::LANES);
+            for ((layer, step), (x, dy)) in pass.plan.linear_steps().zip(&workspace.linear) {
+                let sum = &mut sum[step.parameters.clone()];
+                V::run(OuterProducts { layer, x, dy, room, blocks, sum });
+            }
+        }
+        for step in &pass.plan.steps {
+            if step.parameters.is_empty() || matches!(step.op, crate::plan::Op::Linear(_)) {
+                continue;
+            }
+            let lanes = &workspace.lane_sum[step.lanes..];
+            V::run(FoldLanes { lanes, sum: &mut sum[step.parameters.clone()] });
+        }
+        correct
+    }
+}
+
+impl<V: Vector> Execute for Engine<V> {
+    fn gradient(
+        &self,
+        mut pass: Pass<'_>,
+        weights: &[f32],
+        batch: &[u32],
+        goal: Goal<'_>,
+        sum: &mut [f32],
+    ) -> BatchOutcome {
+        (pass.packed, pass.packed_of) = pass.plan.pack::<V>(weights);
+        let len = stripe_len(batch.len(), V::LANES);
+        let stripes = batch.len().div_ceil(len);
+        let dim = pass.plan.dim;
+        let mut sums =
+            std::mem::take(&mut *self.sums.lock().unwrap_or_else(PoisonError::into_inner));
+        sums.clear();
+        sums.resize(stripes * dim, 0.0);
+        let weighted = matches!(goal, Goal::Weighted(_));
+        let mut norms = vec![0.0; if weighted { batch.len() } else { 0 }];
+        let mut losses = vec![0.0; batch.len()];
+        let norms_of_stripes: Vec<&mut [f32]> = if weighted {
+            norms.chunks_mut(len).collect()
+        } else {
+            (0..stripes).map(|_| &mut [][..]).collect()
+        };
+        let correct = batch
+            .par_chunks(len)
+            .zip(sums.par_chunks_mut(dim))
+            .zip(norms_of_stripes.into_par_iter().zip(losses.par_chunks_mut(len)))
+            .map(|((batch, sum), outcome)| {
+                self.with_workspace(&pass, |workspace| {
+                    Self::stripe(workspace, &pass, batch, goal, sum, outcome)
+                })
+            })
+            .sum();
+        // Few columns at a time, so that the totals stay in the cache while the stripes pass.
+        const COLUMNS: usize = 1024;
+        sum.par_chunks_mut(COLUMNS).enumerate().for_each(|(at, sum)| {
+            let mut totals = [0.0f64; COLUMNS];
+            for stripe in sums.chunks_exact(dim) {
+                let stripe = &stripe[at * COLUMNS..][..sum.len()];
+                for (total, value) in totals.iter_mut().zip(stripe) {
+                    *total += f64::from(*value);
+                }
+            }
+            for (sum, total) in sum.iter_mut().zip(&totals) {
+                *sum = *total as f32;
+            }
+        });
+        *self.sums.lock().unwrap_or_else(PoisonError::into_inner) = sums;
+        BatchOutcome { norms, losses, correct }
+    }
+
+    fn evaluate(
+        &self,
+        mut pass: Pass<'_>,
+        weights: &[f32],
+        batch: &[u32],
+        probabilities: Option<&mut [f32]>,
+    ) -> Evaluation {
+        (pass.packed, pass.packed_of) = pass.plan.pack::<V>(weights);
+        let len = stripe_len(batch.len(), V::LANES);
+        let classes = pass.plan.classes;
+        let stripes = batch.len().div_ceil(len);
+        let mut losses = vec![0.0; batch.len()];
+        let probabilities: Vec<Option<&mut [f32]>> = match probabilities {
+            Some(values) => values.chunks_mut(len * classes).map(Some).collect(),
+            None => (0..stripes).map(|_| None).collect(),
+        };
+        let correct = batch
+            .par_chunks(len)
+            .zip(losses.par_chunks_mut(len))
+            .zip(probabilities.into_par_iter())
+            .map(|((batch, losses), mut probabilities)| {
+                self.with_workspace(&pass, |workspace| {
+                    let blocks = batch.chunks(V::LANES).zip(losses.chunks_mut(V::LANES));
+                    let mut correct = 0;
+                    for (at, (batch, losses)) in blocks.enumerate() {
+                        let probabilities = probabilities
+                            .as_deref_mut()
+                            .map(|values| &mut values[at * V::LANES * classes..]);
+                        workspace.forward(&pass, batch);
+                        correct += workspace.loss(&pass, losses, probabilities);
+                    }
+                    correct
+                })
+            })
+            .sum();
+        let total: f64 = losses.iter().map(|&loss| f64::from(loss)).sum();
+        let mean_loss = if batch.is_empty() { 0.0 } else { total / batch.len() as f64 };
+        Evaluation { mean_loss, correct, count: batch.len() }
+    }
+}
+
+/// `sum += Σ_lanes`.
+struct FoldLanes<'a, V> {
+    lanes: &'a [V],
+    sum: &'a mut [f32],
+}
+
+impl<V: Vector> Kernel for FoldLanes<'_, V> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for (sum, lanes) in self.sum.iter_mut().zip(self.lanes) {
+            *sum += lanes.sum();
+        }
+    }
+}

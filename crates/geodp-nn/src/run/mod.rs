@@ -1,0 +1,28 @@
+//! Running a plan over a batch: [`block`] for one block of samples, [`workspace`] for what it
+//! works in, [`batch`] for chunks, stripes and threads.
+
+pub(crate) mod batch;
+mod block;
+mod workspace;
+
+use crate::Samples;
+use crate::plan::Plan;
+use std::ops::Range;
+
+/// A weight function of the norm.
+pub(crate) type WeightOfNorm<'a> = &'a (dyn Fn(f64) -> f64 + Sync);
+
+/// What stays the same during one pass over a batch.
+pub(crate) struct Pass<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) samples: &'a dyn Samples,
+    pub(crate) packed: Vec<f32>,
+    pub(crate) packed_of: Vec<Range<usize>>,
+}
+
+/// What a pass is for.
+#[derive(Clone, Copy)]
+pub(crate) enum Goal<'a> {
+    Gradient,
+    Weighted(WeightOfNorm<'a>),
+}

@@ -1,0 +1,43 @@
+//! What one thread works in, made once and used again for every block.
+
+use crate::plan::Plan;
+use crate::simd::Vector;
+
+pub(crate) struct Workspace<V> {
+    /// Values and gradients of slots, see [`Plan`].
+    pub(crate) values: Vec<Vec<V>>,
+    pub(crate) buffers: Vec<Vec<V>>,
+    pub(crate) scratch: Vec<V>,
+    /// Per-sample gradients of one block, and their weighted sum over blocks, lanes still apart.
+    pub(crate) lane_gradient: Vec<V>,
+    pub(crate) lane_sum: Vec<V>,
+    /// x and dy of each linear layer for the blocks of a chunk, `[feature][block]`.
+    pub(crate) linear: Vec<(Vec<V>, Vec<V>)>,
+    /// Whether each linear layer has a bias: 1 or 0.
+    pub(crate) linear_bias: Vec<u8>,
+    /// Inputs of one block as they are read, `[lane][feature]`.
+    pub(crate) rows: Vec<f32>,
+    pub(crate) labels: Vec<u32>,
+}
+
+impl<V: Vector> Workspace<V> {
+    pub(crate) fn new(plan: &Plan, chunk_blocks: usize) -> Self {
+        let zeros = |len: usize| vec![V::zero(); len];
+        Self {
+            values: plan.slots.iter().map(|&len| zeros(len)).collect(),
+            buffers: plan.buffers.iter().map(|&len| zeros(len)).collect(),
+            scratch: zeros(plan.scratch),
+            lane_gradient: zeros(plan.lane_dim),
+            lane_sum: zeros(plan.lane_dim),
+            linear: plan
+                .linear_steps()
+                .map(|(layer, _)| {
+                    (zeros(layer.inputs * chunk_blocks), zeros(layer.outputs * chunk_blocks))
+                })
+                .collect(),
+            linear_bias: plan.linear_steps().map(|(layer, _)| u8::from(layer.bias)).collect(),
+            rows: vec![0.0; plan.input_len * V::LANES],
+            labels: Vec::with_capacity(V::LANES),
+        }
+    }
+}

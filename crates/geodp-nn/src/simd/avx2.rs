@@ -1,0 +1,178 @@
+//! Eight samples in one AVX register.
+//!
+//! Unsafe is confined to the intrinsics: this type is reached only through [`super::Isa::detect`],
+//! which has seen `avx2` and `fma`. Its safe twin is [`super::portable::Portable`].
+#![allow(unsafe_code, reason = "vector intrinsics")]
+
+use super::{Kernel, Vector};
+use core::arch::x86_64::*;
+
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct F32x8(__m256);
+
+/// Wraps one intrinsic expression.
+macro_rules! intrinsic {
+    ($body:expr) => {{
+        // SAFETY: values of this type exist only on CPUs where avx2 and fma were detected, and the
+        // pointers used are those of slices whose length was checked just before.
+        unsafe { $body }
+    }};
+}
+
+impl Vector for F32x8 {
+    const LANES: usize = 8;
+    const PARTS: usize = 1;
+    type Sums = (__m256d, __m256d);
+    type Part = Self;
+
+    #[inline(always)]
+    fn parts(values: &[Self]) -> &[Self] {
+        values
+    }
+
+    #[inline]
+    fn run<K: Kernel>(kernel: K) -> K::Output {
+        #[target_feature(enable = "avx2,fma")]
+        fn compiled<K: Kernel>(kernel: K) -> K::Output {
+            kernel.run()
+        }
+        intrinsic!(compiled(kernel))
+    }
+
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        Self(intrinsic!(_mm256_set1_ps(value)))
+    }
+    #[inline(always)]
+    fn load(from: &[f32]) -> Self {
+        let from = &from[..8];
+        Self(intrinsic!(_mm256_loadu_ps(from.as_ptr())))
+    }
+    #[inline(always)]
+    fn store(self, to: &mut [f32]) {
+        let to = &mut to[..8];
+        intrinsic!(_mm256_storeu_ps(to.as_mut_ptr(), self.0));
+    }
+    #[inline(always)]
+    fn transpose(rows: &[f32], stride: usize, out: &mut [Self]) {
+        let full = out.len() / 8 * 8;
+        for column in (0..full).step_by(8) {
+            let row = |lane: usize| Self::load(&rows[lane * stride + column..]).0;
+            let t = intrinsic!({
+                let pair = |a, b| (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+                let (a0, a1) = pair(row(0), row(1));
+                let (a2, a3) = pair(row(2), row(3));
+                let (a4, a5) = pair(row(4), row(5));
+                let (a6, a7) = pair(row(6), row(7));
+                let b = [
+                    _mm256_shuffle_ps::<0x44>(a0, a2),
+                    _mm256_shuffle_ps::<0xee>(a0, a2),
+                    _mm256_shuffle_ps::<0x44>(a1, a3),
+                    _mm256_shuffle_ps::<0xee>(a1, a3),
+                    _mm256_shuffle_ps::<0x44>(a4, a6),
+                    _mm256_shuffle_ps::<0xee>(a4, a6),
+                    _mm256_shuffle_ps::<0x44>(a5, a7),
+                    _mm256_shuffle_ps::<0xee>(a5, a7),
+                ];
+                [
+                    _mm256_permute2f128_ps::<0x20>(b[0], b[4]),
+                    _mm256_permute2f128_ps::<0x20>(b[1], b[5]),
+                    _mm256_permute2f128_ps::<0x20>(b[2], b[6]),
+                    _mm256_permute2f128_ps::<0x20>(b[3], b[7]),
+                    _mm256_permute2f128_ps::<0x31>(b[0], b[4]),
+                    _mm256_permute2f128_ps::<0x31>(b[1], b[5]),
+                    _mm256_permute2f128_ps::<0x31>(b[2], b[6]),
+                    _mm256_permute2f128_ps::<0x31>(b[3], b[7]),
+                ]
+            });
+            for (out, value) in out[column..column + 8].iter_mut().zip(t) {
+                *out = Self(value);
+            }
+        }
+        let mut values = [0.0; 8];
+        for (column, out) in out.iter_mut().enumerate().skip(full) {
+            for (lane, value) in values.iter_mut().enumerate() {
+                *value = rows[lane * stride + column];
+            }
+            *out = Self::load(&values);
+        }
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self(intrinsic!(_mm256_add_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        Self(intrinsic!(_mm256_sub_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        Self(intrinsic!(_mm256_mul_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        Self(intrinsic!(_mm256_div_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Self(intrinsic!(_mm256_sqrt_ps(self.0)))
+    }
+    #[inline(always)]
+    fn fma(self, factor: Self, addend: Self) -> Self {
+        Self(intrinsic!(_mm256_fmadd_ps(self.0, factor.0, addend.0)))
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        Self(intrinsic!(_mm256_max_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn where_positive(self, gate: Self) -> Self {
+        Self(intrinsic!(_mm256_and_ps(
+            _mm256_cmp_ps::<_CMP_GT_OQ>(gate.0, _mm256_setzero_ps()),
+            self.0
+        )))
+    }
+    #[inline(always)]
+    fn split_where_equal(self, a: Self, b: Self) -> (Self, Self) {
+        let (hit, rest) = intrinsic!({
+            let equal = _mm256_cmp_ps::<_CMP_EQ_OQ>(a.0, b.0);
+            (_mm256_and_ps(equal, self.0), _mm256_andnot_ps(equal, self.0))
+        });
+        (Self(hit), Self(rest))
+    }
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        intrinsic!({
+            let four =
+                _mm_add_ps(_mm256_castps256_ps128(self.0), _mm256_extractf128_ps::<1>(self.0));
+            let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+        })
+    }
+
+    #[inline(always)]
+    fn sums_zero() -> Self::Sums {
+        intrinsic!((_mm256_setzero_pd(), _mm256_setzero_pd()))
+    }
+    #[inline(always)]
+    fn add_square(self, sums: Self::Sums) -> Self::Sums {
+        intrinsic!({
+            let low = _mm256_cvtps_pd(_mm256_castps256_ps128(self.0));
+            let high = _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(self.0));
+            (_mm256_fmadd_pd(low, low, sums.0), _mm256_fmadd_pd(high, high, sums.1))
+        })
+    }
+    #[inline(always)]
+    fn sums_add(a: Self::Sums, b: Self::Sums) -> Self::Sums {
+        intrinsic!((_mm256_add_pd(a.0, b.0), _mm256_add_pd(a.1, b.1)))
+    }
+    #[inline(always)]
+    fn sums_store(sums: Self::Sums, to: &mut [f64]) {
+        let to = &mut to[..8];
+        intrinsic!({
+            _mm256_storeu_pd(to.as_mut_ptr(), sums.0);
+            _mm256_storeu_pd(to.as_mut_ptr().add(4), sums.1);
+        });
+    }
+}

@@ -1,0 +1,132 @@
+//! Vectors whose lanes are samples, and the one way into code compiled for a CPU feature.
+//!
+//! Every activation, output gradient and per-sample weight gradient is stored as `[feature][lane]`,
+//! lane = sample. A kernel is written once over [`Vector`]; each instruction set supplies the type.
+//! Decision: samples in the lanes, because then nothing of a convolution has to be rearranged
+//! (no im2col), odd image widths waste no lane, and a per-sample gradient is simply what stands in
+//! the lanes. [`Wide`] puts four registers side by side, for networks of linear layers only, where
+//! each weight should be used for more samples than one register holds.
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx512;
+pub(crate) mod portable;
+mod wide;
+
+pub(crate) use wide::Wide;
+
+/// A piece of work over `V`. `run` must be `#[inline(always)]`, as must everything hot below it, so
+/// that it is compiled with the features of the instruction set that runs it.
+pub(crate) trait Kernel {
+    type Output;
+    fn run(self) -> Self::Output;
+}
+
+/// `LANES` single-precision values, one for each sample of a block.
+pub(crate) trait Vector: Copy + Send + Sync + 'static {
+    /// Samples in one value.
+    const LANES: usize;
+    /// Machine registers one value fills; kernels size their register tiles by it.
+    const PARTS: usize;
+    /// Double-precision sums, one for each lane.
+    type Sums: Copy + Send;
+    /// One machine register of it.
+    type Part: Vector;
+
+    fn parts(values: &[Self]) -> &[Self::Part];
+
+    /// Runs `kernel` compiled for this instruction set.
+    fn run<K: Kernel>(kernel: K) -> K::Output;
+
+    fn splat(value: f32) -> Self;
+    /// The first `LANES` values of a slice; panics if it is shorter.
+    fn load(from: &[f32]) -> Self;
+    fn store(self, to: &mut [f32]);
+    /// Transposes `LANES` rows of `LANES` values, rows `stride` apart, into `out[column]`.
+    fn transpose(rows: &[f32], stride: usize, out: &mut [Self]) {
+        let mut column = [0.0f32; 64];
+        for (i, out) in out.iter_mut().enumerate() {
+            for lane in 0..Self::LANES {
+                column[lane] = rows[lane * stride + i];
+            }
+            *out = Self::load(&column);
+        }
+    }
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    fn div(self, other: Self) -> Self;
+    fn sqrt(self) -> Self;
+    /// `self · factor + addend`.
+    fn fma(self, factor: Self, addend: Self) -> Self;
+    /// The larger; `other` where either is NaN.
+    fn max(self, other: Self) -> Self;
+    /// `self` where `gate > 0`, else 0.
+    fn where_positive(self, gate: Self) -> Self;
+    /// `(self where a = b else 0, 0 where a = b else self)`.
+    fn split_where_equal(self, a: Self, b: Self) -> (Self, Self);
+    /// Sum over lanes.
+    fn sum(self) -> f32;
+
+    fn sums_zero() -> Self::Sums;
+    /// `sums + self²`, squared and added in double precision.
+    fn add_square(self, sums: Self::Sums) -> Self::Sums;
+    fn sums_add(a: Self::Sums, b: Self::Sums) -> Self::Sums;
+    fn sums_store(sums: Self::Sums, to: &mut [f64]);
+
+    #[inline(always)]
+    fn zero() -> Self {
+        Self::splat(0.0)
+    }
+}
+
+/// Σ x² for each lane in double precision; four chains hide the latency of the additions.
+#[inline(always)]
+pub(crate) fn sum_of_squares<V: Vector>(values: &[V]) -> V::Sums {
+    let mut sums = [V::sums_zero(); 4];
+    let (fours, rest) = values.as_chunks::<4>();
+    for four in fours {
+        for (sum, value) in sums.iter_mut().zip(four) {
+            *sum = value.add_square(*sum);
+        }
+    }
+    for value in rest {
+        sums[0] = value.add_square(sums[0]);
+    }
+    V::sums_add(V::sums_add(sums[0], sums[1]), V::sums_add(sums[2], sums[3]))
+}
+
+/// Instruction sets that have a [`Vector`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Isa {
+    /// Plain Rust; what the others are tested against.
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Isa {
+    /// The best of this machine.
+    pub(crate) fn detect() -> Self {
+        Self::available().pop().unwrap_or(Self::Portable)
+    }
+
+    /// All that this machine can run, the best last.
+    pub(crate) fn available() -> Vec<Self> {
+        #[allow(unused_mut, reason = "other architectures add nothing")]
+        let mut found = vec![Self::Portable];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                found.push(Self::Avx2);
+                if is_x86_feature_detected!("avx512f") {
+                    found.push(Self::Avx512);
+                }
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,111 @@
+//! Four registers side by side, so that a weight once loaded serves four times as many samples.
+
+use super::{Kernel, Vector};
+use core::array::from_fn;
+
+/// A plain array, so that a slice of them is also a slice of registers.
+pub(crate) type Wide<V> = [V; 4];
+
+impl<V: Vector> Vector for Wide<V> {
+    const LANES: usize = 4 * V::LANES;
+    const PARTS: usize = 4;
+    type Sums = [V::Sums; 4];
+    type Part = V::Part;
+
+    #[inline(always)]
+    fn parts(values: &[Self]) -> &[V::Part] {
+        V::parts(values.as_flattened())
+    }
+
+    #[inline]
+    fn run<K: Kernel>(kernel: K) -> K::Output {
+        V::run(kernel)
+    }
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        [V::splat(value); 4]
+    }
+    #[inline(always)]
+    fn load(from: &[f32]) -> Self {
+        from_fn(|part| V::load(&from[part * V::LANES..]))
+    }
+    #[inline(always)]
+    fn store(self, to: &mut [f32]) {
+        for (part, to) in self.iter().zip(to.chunks_exact_mut(V::LANES)) {
+            part.store(to);
+        }
+    }
+    #[inline(always)]
+    fn transpose(rows: &[f32], stride: usize, out: &mut [Self]) {
+        let mut columns = [V::zero(); 16];
+        for (group, out) in out.chunks_mut(16).enumerate() {
+            for part in 0..4 {
+                let columns = &mut columns[..out.len()];
+                V::transpose(&rows[part * V::LANES * stride + group * 16..], stride, columns);
+                for (out, column) in out.iter_mut().zip(columns) {
+                    out[part] = *column;
+                }
+            }
+        }
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        from_fn(|part| self[part].add(other[part]))
+    }
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        from_fn(|part| self[part].sub(other[part]))
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        from_fn(|part| self[part].mul(other[part]))
+    }
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        from_fn(|part| self[part].div(other[part]))
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        self.map(V::sqrt)
+    }
+    #[inline(always)]
+    fn fma(self, factor: Self, addend: Self) -> Self {
+        from_fn(|part| self[part].fma(factor[part], addend[part]))
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        from_fn(|part| self[part].max(other[part]))
+    }
+    #[inline(always)]
+    fn where_positive(self, gate: Self) -> Self {
+        from_fn(|part| self[part].where_positive(gate[part]))
+    }
+    #[inline(always)]
+    fn split_where_equal(self, a: Self, b: Self) -> (Self, Self) {
+        let split: [(V, V); 4] = from_fn(|part| self[part].split_where_equal(a[part], b[part]));
+        (split.map(|(hit, _)| hit), split.map(|(_, rest)| rest))
+    }
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        self[0].add(self[1]).add(self[2].add(self[3])).sum()
+    }
+
+    #[inline(always)]
+    fn sums_zero() -> Self::Sums {
+        [V::sums_zero(); 4]
+    }
+    #[inline(always)]
+    fn add_square(self, sums: Self::Sums) -> Self::Sums {
+        from_fn(|part| self[part].add_square(sums[part]))
+    }
+    #[inline(always)]
+    fn sums_add(a: Self::Sums, b: Self::Sums) -> Self::Sums {
+        from_fn(|part| V::sums_add(a[part], b[part]))
+    }
+    #[inline(always)]
+    fn sums_store(sums: Self::Sums, to: &mut [f64]) {
+        for (part, to) in sums.iter().zip(to.chunks_exact_mut(V::LANES)) {
+            V::sums_store(*part, to);
+        }
+    }
+}
