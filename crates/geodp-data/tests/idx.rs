@@ -85,6 +85,7 @@ fn pairs_that_do_not_fit_are_refused() {
     load(&images, &labels, 10).unwrap();
     let error = load(&images, &labels, 9).unwrap_err();
     assert!(matches!(error, DataError::LabelOutOfRange { index: 1, label: 9, .. }), "{error}");
+    assert!(error.to_string().contains("labels: record 1"), "the labels' file is named: {error}");
     let negative = load(&images, &encode(9, &[2], &[0, 0xff]), 9).unwrap_err();
     assert!(matches!(negative, DataError::LabelOutOfRange { label: -1, .. }), "{negative}");
     let three = load(&images, &encode(8, &[3], &[0, 0, 0]), 9).unwrap_err();
