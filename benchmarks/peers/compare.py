@@ -48,7 +48,7 @@ def main():
     if options.ours and options.memory:
         results["memory"] = {str(batch): measure(options, "geodp", "as it comes", "cnn", batch)["peak_rss_mib"]
                              for batch in MEMORY_BATCHES}
-    report = summary(results, options.peak_gflops)
+    report = summary(results, options.by, options.peak_gflops)
     results["bars"] = report["bars"]
     options.json.write_text(json.dumps(results, indent=1))
     print(report["text"])
@@ -61,12 +61,14 @@ def parse():
     parser.add_argument("--work", nargs="+", default=WORK, help="model:batch, by default all that have a bar")
     parser.add_argument("--peers", nargs="*", default=PRIVATE + PLAIN, choices=PRIVATE + PLAIN)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS))
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3, help="0 only prints what is in the file (with --keep)")
     parser.add_argument("--seconds", type=float, default=3.0, help="length of one measurement")
     parser.add_argument("--prefix", default="", help="a command to put before every measurement")
     parser.add_argument("--json", type=pathlib.Path, default=pathlib.Path("peers.json"))
     parser.add_argument("--keep", action="store_true", help="add to the results that are in the file")
     parser.add_argument("--memory", action="store_true", help="also measure our memory at a small and a large batch")
+    parser.add_argument("--by", choices=["samples_per_second", "best_step"], default="samples_per_second",
+                        help="best_step takes every side's fastest step, for a machine that is not quiet")
     parser.add_argument("--peak-gflops", type=float, help="what the machine can do, for the share of it")
     return parser.parse_args()
 
@@ -110,11 +112,14 @@ def measure(options, side, variant, model, batch):
     expected = network.load(HERE / "models" / f"{model}.toml").parameters()
     if said["dim"] != expected:
         raise SystemExit(f"{side} runs {model} with {said['dim']} parameters, but models/{model}.toml has {expected}")
-    return {"samples_per_second": said["samples_per_second"], "peak_rss_mib": usage.ru_maxrss / 1024}
+    return {"samples_per_second": said["samples_per_second"], "best_step": said["best_step"],
+            "peak_rss_mib": usage.ru_maxrss / 1024}
 
 
 def describe(one):
-    return "failed" if one is None else f"{one['samples_per_second']:10,.0f} samples/s {one['peak_rss_mib']:8,.0f} MiB"
+    if one is None:
+        return "failed"
+    return f"{one['samples_per_second']:10,.0f} samples/s (best step {one['best_step']:,.0f}) {one['peak_rss_mib']:,.0f} MiB"
 
 
 def machine():
@@ -135,14 +140,16 @@ def cpu_name():
         return platform.processor()
 
 
-def medians(of_side):
-    return {variant: statistics.median(one["samples_per_second"] for one in ones) for variant, ones in of_side.items()}
+def speeds_of(of_side, by):
+    """Median over the rounds, or the fastest step of all rounds."""
+    over = statistics.median if by == "samples_per_second" else max
+    return {variant: over([one[by] for one in ones]) for variant, ones in of_side.items()}
 
 
-def summary(results, peak_gflops):
+def summary(results, by, peak_gflops):
     lines, speeds = [], {}
     for work, of_work in results["runs"].items():
-        speeds[work] = {side: medians(of_side) for side, of_side in of_work.items()}
+        speeds[work] = {side: speeds_of(of_side, by) for side, of_side in of_work.items()}
         lines += table(work, speeds[work], peak_gflops)
     bars = judge(speeds, results.get("memory"))
     if bars:

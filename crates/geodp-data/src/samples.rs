@@ -1,0 +1,46 @@
+//! Datasets as what the engine trains on, and records as what it predicts on.
+
+use geodp_nn::Samples;
+
+use crate::{Dataset, Records};
+
+impl Samples for Dataset {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn input_len(&self) -> usize {
+        self.input_len()
+    }
+
+    fn read_input(&self, index: usize, out: &mut [f32]) {
+        self.read_input(index, out);
+    }
+
+    fn label(&self, index: usize) -> u32 {
+        self.label(index)
+    }
+}
+
+/// Records whose labels nobody knows, for prediction: each says it is of class 0, so the
+/// probabilities of a prediction mean something and its loss and hits do not.
+#[derive(Clone, Copy, Debug)]
+pub struct Unlabelled<'a>(pub &'a Records);
+
+impl Samples for Unlabelled<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn input_len(&self) -> usize {
+        self.0.input_len()
+    }
+
+    fn read_input(&self, index: usize, out: &mut [f32]) {
+        self.0.read_input(index, out);
+    }
+
+    fn label(&self, _index: usize) -> u32 {
+        0
+    }
+}
