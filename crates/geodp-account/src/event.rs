@@ -1,0 +1,238 @@
+//! Events: what a training run did to its data, as immutable values.
+//!
+//! An event says nothing of adjacency or of how it is accounted; its meaning
+//! never changes, so a ledger of events can be read by a better accountant
+//! later. Every noise multiplier is (noise std) / C, where C bounds the norm of
+//! one record's contribution.
+//!
+//! Accountants see events in a normal form: a short list of distinct
+//! [`Release`]s, each with its count, in an order that does not depend on the
+//! order of composition.
+
+use crate::error::{positive, probability};
+use crate::{Adjacency, Error};
+use serde::{Deserialize, Serialize};
+
+/// The largest number of compositions accounted.
+pub const MOST_STEPS: u64 = 1 << 40;
+
+/// Something that happened to the private data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// A sum over all records, released with Gaussian noise of std σ·C.
+    Gaussian {
+        /// σ.
+        noise_multiplier: f64,
+    },
+    /// The same over a Poisson sample: each record takes part with probability q.
+    SampledGaussian {
+        /// q.
+        sample_rate: f64,
+        /// σ.
+        noise_multiplier: f64,
+    },
+    /// One pass over shuffled batches of fixed size: each record is in exactly
+    /// one noisy sum. Which batch is decided without noise, so shuffling does
+    /// not amplify privacy here, and only replace-one adjacency makes sense of it.
+    ShuffledEpoch {
+        /// σ of each batch's sum.
+        noise_multiplier: f64,
+    },
+    /// Several events, one after another, each of which may depend on the results before.
+    Composed {
+        /// The events.
+        events: Vec<Event>,
+    },
+    /// One event, `count` times.
+    Repeated {
+        /// The event.
+        event: Box<Event>,
+        /// How many times.
+        count: u64,
+    },
+    /// A release with no noise at all: non-private training.
+    NoPrivacy,
+}
+
+impl Event {
+    /// Poisson-sampled Gaussian at rate q with multiplier σ.
+    pub fn sampled_gaussian(sample_rate: f64, noise_multiplier: f64) -> Self {
+        Event::SampledGaussian { sample_rate, noise_multiplier }
+    }
+
+    /// Gaussian release with multiplier σ.
+    pub fn gaussian(noise_multiplier: f64) -> Self {
+        Event::Gaussian { noise_multiplier }
+    }
+
+    /// This event `count` times.
+    pub fn repeated(self, count: u64) -> Self {
+        Event::Repeated { event: Box::new(self), count }
+    }
+
+    /// These events together.
+    pub fn composed(events: Vec<Event>) -> Self {
+        Event::Composed { events }
+    }
+
+    /// Checks every parameter in the event.
+    pub fn check(&self) -> Result<(), Error> {
+        match self {
+            Event::Gaussian { noise_multiplier } | Event::ShuffledEpoch { noise_multiplier } => {
+                positive("noise multiplier", *noise_multiplier).map(drop)
+            }
+            Event::SampledGaussian { sample_rate, noise_multiplier } => {
+                probability("sample rate", *sample_rate)?;
+                positive("noise multiplier", *noise_multiplier).map(drop)
+            }
+            Event::Composed { events } => events.iter().try_for_each(Event::check),
+            Event::Repeated { event, .. } => event.check(),
+            Event::NoPrivacy => Ok(()),
+        }
+    }
+}
+
+/// An elementary release in the accountants' normal form, adjacency applied.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Release {
+    /// N(μ, 1) against N(0, 1); many compose to one with μ² = Σ μᵢ².
+    Gaussian {
+        /// Sensitivity over noise.
+        mu: f64,
+    },
+    /// (1−q)N(0, σ²) + qN(1, σ²) against N(0, σ²), and the reverse.
+    Sampled { rate: f64, sigma: f64 },
+    /// (1−q)N(0, σ²) + qN(1, σ²) against (1−q)N(0, σ²) + qN(−1, σ²).
+    SampledReplace { rate: f64, sigma: f64 },
+}
+
+impl Release {
+    fn key(&self) -> (u8, u64, u64) {
+        match *self {
+            Release::Gaussian { .. } => (0, 0, 0),
+            Release::Sampled { rate, sigma } => (1, rate.to_bits(), sigma.to_bits()),
+            Release::SampledReplace { rate, sigma } => (2, rate.to_bits(), sigma.to_bits()),
+        }
+    }
+}
+
+/// Distinct releases with their counts: what has been composed so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Releases {
+    /// Sorted by [`Release::key`]; Gaussian releases are merged into one with count 1.
+    pub(crate) parts: Vec<(Release, u64)>,
+    /// A release without noise was among them.
+    pub(crate) unprotected: bool,
+    compositions: u64,
+}
+
+impl Releases {
+    /// Adds `event`, `count` times; on error nothing has been added.
+    pub(crate) fn add(
+        &mut self,
+        event: &Event,
+        count: u64,
+        adjacency: Adjacency,
+    ) -> Result<(), Error> {
+        event.check()?;
+        let mut next = self.clone();
+        next.add_checked(event, count, adjacency)?;
+        *self = next;
+        Ok(())
+    }
+
+    fn add_checked(
+        &mut self,
+        event: &Event,
+        count: u64,
+        adjacency: Adjacency,
+    ) -> Result<(), Error> {
+        if count == 0 {
+            return Ok(());
+        }
+        let sensitivity = match adjacency {
+            Adjacency::AddRemove => 1.0,
+            Adjacency::ReplaceOne => 2.0,
+        };
+        match event {
+            Event::Gaussian { noise_multiplier } => {
+                self.add_gaussian(sensitivity / noise_multiplier, count)
+            }
+            Event::ShuffledEpoch { noise_multiplier } => match adjacency {
+                Adjacency::ReplaceOne => self.add_gaussian(sensitivity / noise_multiplier, count),
+                Adjacency::AddRemove => Err(Error::Unsupported {
+                    event: "a shuffled epoch".into(),
+                    adjacency,
+                    advice: "adding a record moves every batch; account it under replace-one",
+                }),
+            },
+            Event::SampledGaussian { sample_rate, noise_multiplier } => {
+                if *sample_rate == 0.0 {
+                    return Ok(());
+                }
+                if *sample_rate == 1.0 {
+                    return self.add_gaussian(sensitivity / noise_multiplier, count);
+                }
+                let (rate, sigma) = (*sample_rate, *noise_multiplier);
+                self.insert(
+                    match adjacency {
+                        Adjacency::AddRemove => Release::Sampled { rate, sigma },
+                        Adjacency::ReplaceOne => Release::SampledReplace { rate, sigma },
+                    },
+                    count,
+                )
+            }
+            Event::Composed { events } => {
+                events.iter().try_for_each(|event| self.add_checked(event, count, adjacency))
+            }
+            Event::Repeated { event, count: inner } => {
+                let total = count.checked_mul(*inner).ok_or(Error::TooManySteps {
+                    found: count as f64 * *inner as f64,
+                    most: MOST_STEPS,
+                })?;
+                self.add_checked(event, total, adjacency)
+            }
+            Event::NoPrivacy => {
+                self.unprotected = true;
+                Ok(())
+            }
+        }
+    }
+
+    fn add_gaussian(&mut self, mu: f64, count: u64) -> Result<(), Error> {
+        self.count(count)?;
+        let added = mu * mu * count as f64;
+        match self.parts.first_mut() {
+            Some((Release::Gaussian { mu }, _)) => *mu = (*mu * *mu + added).sqrt(),
+            _ => self.parts.insert(0, (Release::Gaussian { mu: added.sqrt() }, 1)),
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, release: Release, count: u64) -> Result<(), Error> {
+        self.count(count)?;
+        match self.parts.binary_search_by_key(&release.key(), |(part, _)| part.key()) {
+            Ok(at) => self.parts[at].1 += count,
+            Err(at) => self.parts.insert(at, (release, count)),
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, count: u64) -> Result<(), Error> {
+        self.compositions = self.compositions.saturating_add(count);
+        if self.compositions > MOST_STEPS {
+            return Err(Error::TooManySteps { found: self.compositions as f64, most: MOST_STEPS });
+        }
+        Ok(())
+    }
+
+    /// The one Gaussian everything amounts to, if nothing is subsampled.
+    pub(crate) fn only_gaussian(&self) -> Option<f64> {
+        match self.parts.as_slice() {
+            [(Release::Gaussian { mu }, _)] => Some(*mu),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Differential-privacy accounting whose answers are brackets: the truth lies
+//! between `lower` and `upper`, and `upper` is a bound, not an estimate.
+//!
+//! The flow: [`Event`]s say what was done, an [`Accountant`] ([`PldAccountant`],
+//! [`RdpAccountant`]) composes them for an [`Adjacency`] and answers ε(δ) or
+//! δ(ε) as a [`Bracket`]. A [`Ledger`] keeps the events of a run.
+//!
+//! | symbol | name | meaning |
+//! |---|---|---|
+//! | ε, δ | `epsilon`, `delta` | privacy budget |
+//! | σ | `noise_multiplier` | noise std / bound on one record's contribution |
+//! | q | `sample_rate` | Poisson sampling probability |
+//! | T | `count`, `steps` | number of compositions |
+//! | α | `order` | Rényi order |
+//! | λ | `tilt` | α − 1 |
+//!
+//! ```
+//! use geodp_account::{Accountant, Adjacency, Event, PldAccountant};
+//! let mut accountant = PldAccountant::new(Adjacency::AddRemove);
+//! accountant.compose(&Event::sampled_gaussian(0.01, 1.0), 1000)?;
+//! let epsilon = accountant.epsilon(1e-5)?;
+//! assert!(epsilon.contains(1.8284) && epsilon.width() < 0.01 * epsilon.upper);
+//! # Ok::<(), geodp_account::Error>(())
+//! ```
+
+mod accountant;
+mod adjacency;
+mod bracket;
+mod error;
+mod event;
+mod gaussian;
+mod ledger;
+mod normal;
+mod pld;
+mod rdp;
+
+pub use accountant::{Accountant, Method};
+pub use adjacency::Adjacency;
+pub use bracket::{Bracket, Reason};
+pub use error::Error;
+pub use event::{Event, MOST_STEPS};
+pub use gaussian::analytic_gaussian_sigma;
+pub use ledger::{Ledger, LedgerFormat, LedgerHeader, LedgerRecord, LedgerWriter};
+pub use pld::PldAccountant;
+pub use rdp::{OptimalOrder, RdpAccountant, default_orders};

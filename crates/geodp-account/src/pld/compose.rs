@@ -1,0 +1,444 @@
+//! Composition: the distribution of a sum of lattice losses near the ε in question.
+//!
+//! A plain FFT sees nothing below 1e-16 of the largest mass. So the masses are
+//! first tilted by e^{λL} with λ at the saddle point: the tilted sum is centred
+//! where the answer is, and every δ keeps its relative precision. The window is
+//! as wide as Chernoff bounds of the tilted sum ask; what lies outside it, what
+//! wraps around, and the rounding of both transforms are bounded and put on the
+//! safe side of the answer.
+
+use super::lattice::Lattice;
+use realfft::RealFftPlanner;
+use realfft::num_complex::Complex64;
+use std::cell::RefCell;
+
+/// Whether errors are to be added or taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Upper,
+    Lower,
+}
+
+/// The longest transform.
+pub(crate) const MOST_POINTS: usize = 1 << 22;
+/// −ln of the tilted mass allowed outside the window.
+const WINDOW_EXPONENT: f64 = 32.0;
+/// Products of spectra below e^this count as zero.
+const NEGLIGIBLE: f64 = -90.0;
+
+thread_local! {
+    static PLANNER: RefCell<RealFftPlanner<f64>> = RefCell::new(RealFftPlanner::new());
+}
+
+/// ln E[e^{λL}] with its first two derivatives.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cumulant {
+    pub(crate) value: f64,
+    pub(crate) mean: f64,
+    pub(crate) variance: f64,
+}
+
+/// Independent losses on one lattice, each with a count.
+pub(crate) struct Composition<'a> {
+    pub(crate) step: f64,
+    pub(crate) parts: Vec<(&'a Lattice, f64)>,
+}
+
+/// The sum's masses near the answer, tilted by λ.
+pub(crate) struct Window {
+    step: f64,
+    /// Loss of lattice point 0.
+    offset: f64,
+    first: i64,
+    tilt: f64,
+    tilted: Vec<f64>,
+    /// K(λ) of the sum.
+    cumulant: f64,
+    /// Its mean at λ: weights e^{−λL} are taken relative to it.
+    reference: f64,
+    /// Bound on the error of each entry of `tilted`.
+    noise: f64,
+    /// Bound on the tilted mass outside the window, on either side.
+    outside: f64,
+    /// Bound on the probability of infinite loss.
+    infinite: f64,
+    /// Relative error of the scale e^{K − λε}.
+    scale_error: f64,
+}
+
+impl Composition<'_> {
+    /// K(λ) of the sum. −∞ if a part has no mass.
+    pub(crate) fn cumulant(&self, tilt: f64) -> Cumulant {
+        let mut total = Cumulant::default();
+        for (lattice, count) in &self.parts {
+            let one = lattice.cumulant(tilt, self.step);
+            total.value += count * one.value;
+            total.mean += count * one.mean;
+            total.variance += count * one.variance;
+        }
+        total
+    }
+
+    fn count(&self) -> f64 {
+        self.parts.iter().map(|(_, count)| count).sum()
+    }
+
+    /// The tilt at which the Rényi bound on ε(δ) is least.
+    pub(crate) fn tilt_for_delta(&self, delta: f64, start: f64) -> f64 {
+        let target = -delta.ln();
+        self.solve_tilt(start, |tilt, k| {
+            let value = tilt * k.mean - k.value - target + tilt.ln_1p();
+            (value, tilt * k.variance + 1.0 / (tilt + 1.0))
+        })
+    }
+
+    /// The tilt at which the Rényi bound on δ(ε) is least.
+    pub(crate) fn tilt_for_epsilon(&self, epsilon: f64, start: f64) -> f64 {
+        self.solve_tilt(start, |tilt, k| {
+            let value = k.mean - (1.0 / tilt).ln_1p() - epsilon;
+            (value, k.variance + 1.0 / (tilt * (tilt + 1.0)))
+        })
+    }
+
+    /// The λ at which a rising function vanishes, roughly: any λ near the root serves.
+    fn solve_tilt(&self, start: f64, function: impl Fn(f64, Cumulant) -> (f64, f64)) -> f64 {
+        // Beyond this tilt neighbouring lattice points differ by e^20.
+        let most = 20.0 / self.step;
+        rising_root(1e-6, most, start, 0.02, |tilt| function(tilt, self.cumulant(tilt)))
+    }
+
+    /// Where the tilted sum leaves less than e^{−WINDOW_EXPONENT} beyond, above or below.
+    ///
+    /// Chernoff: at most e^{K(λ+sθ) − K(λ) − θ·|reach|} for every θ > 0; θ is the best one, roughly.
+    fn reach(&self, tilt: f64, at: Cumulant, sign: f64) -> f64 {
+        let target = WINDOW_EXPONENT + 0.5;
+        let start = (2.0 * target).sqrt() / at.variance.sqrt().max(self.step);
+        let mut best = f64::INFINITY;
+        rising_root(1e-9, 1e3 * start + 20.0 / self.step, start, 0.1, |theta| {
+            let moved = self.cumulant(tilt + sign * theta);
+            let gain = moved.value - at.value;
+            best = best.min((gain + target) / theta);
+            (theta * sign * moved.mean - gain - target, theta * moved.variance)
+        });
+        sign * best
+    }
+
+    /// The window for one tilt, or `None` where it would be too long or carries no mass.
+    pub(crate) fn window(&self, tilt: f64) -> Option<Window> {
+        let at = self.cumulant(tilt);
+        if !at.value.is_finite() || !at.mean.is_finite() {
+            return None;
+        }
+        let offset: f64 = self.parts.iter().map(|(lattice, count)| count * lattice.offset).sum();
+        let high = ((self.reach(tilt, at, 1.0) - offset) / self.step).ceil() + 1.0;
+        let low = ((self.reach(tilt, at, -1.0) - offset) / self.step).floor() - 1.0;
+        let wanted = high - low + 1.0;
+        if !(wanted <= MOST_POINTS as f64 && low.abs() < 1e15) {
+            return None;
+        }
+        let points = transform_length((wanted as usize).max(16));
+        let (tilted, noise) = self.transform(tilt, points)?;
+        let first = low as i64;
+        let shift = first.rem_euclid(points as i64) as usize;
+        let mut ordered = tilted;
+        ordered.rotate_left(shift);
+        let infinite = self.parts.iter().map(|(lattice, count)| count * lattice.infinite).sum();
+        let exponent =
+            at.value.abs() + tilt * (offset.abs() + self.step * low.abs().max(high.abs()));
+        Some(Window {
+            step: self.step,
+            offset,
+            first,
+            tilt,
+            tilted: ordered,
+            cumulant: at.value,
+            reference: at.mean,
+            noise,
+            outside: 2.0 * (-WINDOW_EXPONENT).exp(),
+            infinite,
+            scale_error: 8.0 * f64::EPSILON * (8.0 + exponent) + 1e-11,
+        })
+    }
+
+    /// Tilted masses of the sum modulo `points`, and a bound on the error of each.
+    fn transform(&self, tilt: f64, points: usize) -> Option<(Vec<f64>, f64)> {
+        PLANNER.with(|planner| {
+            let mut planner = planner.borrow_mut();
+            let forward = planner.plan_fft_forward(points);
+            let inverse = planner.plan_fft_inverse(points);
+            let mut masses = forward.make_input_vec();
+            let mut one = forward.make_output_vec();
+            // ln modulus, ln of modulus plus error, and phase of the product so far.
+            let mut product = vec![(0.0f64, 0.0f64, 0.0f64); one.len()];
+            let fft_error = 4.0 * f64::EPSILON * (points as f64).log2();
+            for (lattice, count) in &self.parts {
+                masses.fill(0.0);
+                let rounding = lattice.tilt_into(tilt, self.step, &mut masses);
+                let norm = masses.iter().map(|mass| mass * mass).sum::<f64>().sqrt();
+                forward.process(&mut masses, &mut one).ok()?;
+                let error = fft_error * norm * (points as f64).sqrt() + rounding;
+                for (total, value) in product.iter_mut().zip(&one) {
+                    let modulus = value.norm();
+                    let safe = count * (modulus + error).ln();
+                    total.1 += safe;
+                    if total.1 > NEGLIGIBLE {
+                        total.0 += count * modulus.ln();
+                        total.2 += count * value.arg();
+                    }
+                }
+            }
+            let phase_error = 16.0 * f64::EPSILON * (1.0 + self.count());
+            let (mut error_sum, mut energy) = (0.0, 0.0);
+            for (value, (ln_modulus, ln_safe, phase)) in one.iter_mut().zip(&product) {
+                if *ln_safe <= NEGLIGIBLE {
+                    *value = Complex64::default();
+                    error_sum += NEGLIGIBLE.exp();
+                    continue;
+                }
+                let modulus = ln_modulus.exp();
+                *value = Complex64::from_polar(modulus, *phase);
+                error_sum += ln_safe.exp() - modulus + phase_error * ln_safe.exp();
+                energy += modulus * modulus;
+            }
+            // The two real bins of a real transform.
+            one[0].im = 0.0;
+            if let Some(last) = one.last_mut() {
+                last.im = 0.0;
+            }
+            inverse.process(&mut one, &mut masses).ok()?;
+            let scale = 1.0 / points as f64;
+            masses.iter_mut().for_each(|mass| *mass *= scale);
+            let noise = 2.0 * error_sum * scale + fft_error * (2.0 * energy * scale).sqrt();
+            noise.is_finite().then_some((masses, noise))
+        })
+    }
+}
+
+impl Lattice {
+    /// ln E[e^{λL}] of one step, with derivatives.
+    fn cumulant(&self, tilt: f64, step: f64) -> Cumulant {
+        let slope = tilt * step;
+        let largest =
+            self.ln_mass.iter().enumerate().fold(f64::NEG_INFINITY, |most, (at, ln_mass)| {
+                most.max(ln_mass + slope * at as f64)
+            });
+        if largest == f64::NEG_INFINITY {
+            return Cumulant { value: f64::NEG_INFINITY, ..Cumulant::default() };
+        }
+        let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
+        for (at, ln_mass) in self.ln_mass.iter().enumerate() {
+            let exponent = ln_mass + slope * at as f64 - largest;
+            if exponent > -60.0 {
+                let weight = exponent.exp();
+                let at = at as f64;
+                sum += weight;
+                first += weight * at;
+                second += weight * at * at;
+            }
+        }
+        let mean = first / sum;
+        Cumulant {
+            value: sum.ln() + largest + slope * self.first as f64 + tilt * self.offset,
+            mean: (mean + self.first as f64) * step + self.offset,
+            variance: (second / sum - mean * mean).max(0.0) * step * step,
+        }
+    }
+
+    /// Adds the tilted, normalised masses into `into` modulo its length; returns a bound on
+    /// the sum of their rounding errors.
+    fn tilt_into(&self, tilt: f64, step: f64, into: &mut [f64]) -> f64 {
+        let slope = tilt * step;
+        let value = self.cumulant(tilt, step).value - tilt * self.offset;
+        let points = into.len();
+        let mut slot = self.first.rem_euclid(points as i64) as usize;
+        let mut rounding = 0.0;
+        for (at, ln_mass) in self.ln_mass.iter().enumerate() {
+            let lift = slope * (self.first + at as i64) as f64;
+            let exponent = ln_mass + lift - value;
+            let weight = exponent.exp();
+            into[slot] += weight;
+            rounding += weight * (8.0 + lift.abs() + value.abs() - ln_mass.clamp(-1e3, 0.0));
+            slot += 1;
+            if slot == points {
+                slot = 0;
+            }
+        }
+        if rounding.is_finite() { rounding * f64::EPSILON } else { f64::INFINITY }
+    }
+}
+
+/// Bracketed Newton's method on ln x for a function that rises from below 0, given with
+/// its slope; stops when x moves by less than `tolerance`, relatively.
+fn rising_root(
+    low: f64,
+    high: f64,
+    start: f64,
+    tolerance: f64,
+    mut function: impl FnMut(f64) -> (f64, f64),
+) -> f64 {
+    let (mut low, mut high) = (low.ln(), high.ln());
+    let mut at = start.ln().clamp(low, high);
+    for _ in 0..60 {
+        let x = at.exp();
+        let (value, slope) = function(x);
+        if value > 0.0 {
+            high = at;
+        } else {
+            low = at;
+        }
+        let newton = at - value / (x * slope);
+        let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
+        let moved = (next - at).abs();
+        at = next;
+        if moved < tolerance || !moved.is_finite() {
+            break;
+        }
+    }
+    at.exp()
+}
+
+/// The smallest of 2ᵃ, 3·2ᵃ, 5·2ᵃ, 9·2ᵃ, 15·2ᵃ that holds `wanted` points.
+fn transform_length(wanted: usize) -> usize {
+    [1usize, 3, 5, 9, 15]
+        .iter()
+        .map(|&odd| odd * wanted.div_ceil(odd).next_power_of_two())
+        .filter(|length| length % 2 == 0)
+        .min()
+        .unwrap_or_else(|| wanted.next_power_of_two())
+}
+
+impl Window {
+    fn loss(&self, node: i64) -> f64 {
+        self.offset + node as f64 * self.step
+    }
+
+    /// δ at each lattice point is scale·H + base; this walks them from the top.
+    ///
+    /// Returns the ε at which the bound crosses `delta`: for the upper side no
+    /// ε above it needs a larger δ, for the lower side no ε below it does with less.
+    /// `None` where the window certifies nothing.
+    pub(crate) fn epsilon(&self, delta: f64, side: Side) -> Option<f64> {
+        let mut walk = Walk::new(self, side);
+        while let Some(above) = walk.next() {
+            let scaled = (delta - self.base(side)) / self.scale(side);
+            let target = scaled + self.wrapped(side, walk.node);
+            if target > 0.0 && above.height < target {
+                continue;
+            }
+            let node_loss = self.loss(walk.node);
+            if target <= 0.0 {
+                return (side == Side::Lower).then_some(node_loss);
+            }
+            // Within the cell δ is linear in e^ε.
+            let under = above.mass - above.height;
+            let within = if under > 0.0 { ((above.height - target) / under).ln_1p() } else { 0.0 };
+            return Some(node_loss + within.clamp(0.0, self.step));
+        }
+        // Even the lowest point needs less than `delta`.
+        (side == Side::Upper && walk.node == self.first).then(|| self.loss(walk.node))
+    }
+
+    /// Bound on δ at `epsilon`; `None` if it lies outside the window.
+    pub(crate) fn delta(&self, epsilon: f64, side: Side) -> Option<f64> {
+        let node = ((epsilon - self.offset) / self.step).floor();
+        let last = self.first as f64 + self.tilted.len() as f64 - 1.0;
+        if node < self.first as f64 {
+            return None;
+        }
+        if node >= last {
+            let beyond = self.base(side);
+            return Some(if side == Side::Upper { beyond } else { 0.0 });
+        }
+        let mut walk = Walk::new(self, side);
+        while let Some(above) = walk.next() {
+            if walk.node as f64 > node {
+                continue;
+            }
+            let within = (epsilon - self.loss(walk.node)).clamp(0.0, self.step);
+            let under = above.mass - above.height;
+            let height = (above.height - under * within.exp_m1()).max(0.0);
+            let height = height - self.wrapped(side, walk.node);
+            let value = self.scale(side) * height.max(0.0) + self.base(side);
+            return value.is_finite().then_some(value.clamp(0.0, 1.0));
+        }
+        None
+    }
+
+    /// Probability that is not in the window at all: infinite loss, and for the
+    /// upper side the mass above it.
+    fn base(&self, side: Side) -> f64 {
+        match side {
+            Side::Upper => {
+                let top = self.loss(self.first + self.tilted.len() as i64);
+                self.infinite + self.outside * (self.cumulant - self.tilt * top).exp()
+            }
+            Side::Lower => 0.0,
+        }
+    }
+
+    /// What mass from outside the window, wrapped into it, may have added to H.
+    fn wrapped(&self, side: Side, node: i64) -> f64 {
+        match side {
+            Side::Upper => 0.0,
+            // e^{−λv}(1 − e^{−v}) ≤ 1/(λ + 1) for v ≥ 0
+            Side::Lower => {
+                let lift = -self.tilt * (self.loss(node) - self.reference);
+                self.outside * lift.exp() / (self.tilt + 1.0)
+            }
+        }
+    }
+
+    fn scale(&self, side: Side) -> f64 {
+        let factor = match side {
+            Side::Upper => 1.0 + self.scale_error,
+            Side::Lower => 1.0 - self.scale_error,
+        };
+        (self.cumulant - self.tilt * self.reference).exp() * factor
+    }
+}
+
+/// Sums over the lattice points above a node: Σ m and Σ m(1 − e^{node−l}).
+#[derive(Clone, Copy, Default)]
+struct Above {
+    mass: f64,
+    height: f64,
+}
+
+/// Walks a window from its top, untilting as it goes.
+struct Walk<'a> {
+    window: &'a Window,
+    side: Side,
+    node: i64,
+    above: Above,
+    fall: f64,
+    rise: f64,
+}
+
+impl<'a> Walk<'a> {
+    fn new(window: &'a Window, side: Side) -> Self {
+        let node = window.first + window.tilted.len() as i64 - 1;
+        let (fall, rise) = ((-window.step).exp(), -(-window.step).exp_m1());
+        Self { window, side, node, above: Above::default(), fall, rise }
+    }
+
+    /// Moves one node down and returns the sums over the points above it.
+    fn next(&mut self) -> Option<Above> {
+        if self.node <= self.window.first {
+            return None;
+        }
+        let window = self.window;
+        let tilted = window.tilted[(self.node - window.first) as usize];
+        let bound = match self.side {
+            Side::Upper => tilted.max(0.0) + window.noise,
+            Side::Lower => (tilted - window.noise).max(0.0),
+        };
+        let weight = (-window.tilt * (window.loss(self.node) - window.reference)).exp();
+        if !weight.is_finite() {
+            return None;
+        }
+        self.above.mass += bound * weight;
+        self.above.height = self.rise * self.above.mass + self.fall * self.above.height;
+        self.node -= 1;
+        Some(self.above)
+    }
+}

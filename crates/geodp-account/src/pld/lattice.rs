@@ -1,0 +1,335 @@
+//! One release's privacy loss on the lattice {i·h}: a pair that dominates it and
+//! one that it dominates, both true to second order in h.
+//!
+//! H(ε) = E_P[(1 − e^{ε−L})₊] is convex in t = e^ε. Any masses on the lattice
+//! whose own H lies above (below) the true one at every ε bound δ from above
+//! (below) after any composition, since δ of a composition is an average of H.
+//! * Upper: chords through H at the lattice points ("connect the dots",
+//!   Doroshenko et al., [arXiv:2207.04380](https://arxiv.org/abs/2207.04380)):
+//!   each cell's mass goes to its two ends so that its P- and Q-mass are kept.
+//! * Lower: a polygon with corners on the lattice that passes below the tangents
+//!   of H in each cell, and the convex hull of its corners.
+
+use super::loss::{CellMass, Loss};
+
+/// Relative error of all masses of a lattice together.
+const TOTAL_ERROR: f64 = 4e-13;
+
+/// Masses at offset + first·h, offset + (first+1)·h, …, and the mass at infinite loss.
+#[derive(Clone, Debug)]
+pub(crate) struct Lattice {
+    pub(crate) offset: f64,
+    pub(crate) first: i64,
+    /// ln of the masses.
+    pub(crate) ln_mass: Vec<f64>,
+    pub(crate) infinite: f64,
+}
+
+/// The dominating and the dominated lattice of one release.
+#[derive(Clone, Debug)]
+pub(crate) struct LatticePair {
+    pub(crate) upper: Lattice,
+    pub(crate) lower: Lattice,
+}
+
+/// A lattice over a loss before its masses are known: point `node` is the loss offset + node·h.
+struct Grid<'a> {
+    loss: &'a Loss,
+    h: f64,
+    x_range: (f64, f64),
+    offset: f64,
+}
+
+impl Grid<'_> {
+    /// The x at a loss counted in half steps, within the range kept.
+    fn x(&self, half_steps: i64) -> f64 {
+        let (from, to) = self.x_range;
+        self.loss.x_of(self.offset + 0.5 * self.h * half_steps as f64).clamp(from, to)
+    }
+
+    /// The cell between `node` and the next, whose lower end is at `x_left`; also its upper end.
+    fn split(&self, node: i64, x_left: f64) -> (Split, f64) {
+        let (x_middle, x_right) = (self.x(2 * node + 1), self.x(2 * node + 2));
+        let halves = [self.loss.mass(x_left, x_middle), self.loss.mass(x_middle, x_right)];
+        (Split::new(&halves, self.offset + node as f64 * self.h, self.h), x_right)
+    }
+
+    /// How much further the cells above node 0 push it down than the cells below it.
+    fn mismatch(&self) -> f64 {
+        let mut x = self.x(-2 * NEIGHBOURHOOD);
+        let mut below = 0.0;
+        for node in -NEIGHBOURHOOD..0 {
+            let (split, next) = self.split(node, x);
+            below = push_right(&split.corners, below);
+            x = next;
+        }
+        let mut corners = Vec::with_capacity(NEIGHBOURHOOD as usize);
+        for node in 0..NEIGHBOURHOOD {
+            let (split, next) = self.split(node, x);
+            corners.push(split.corners);
+            x = next;
+        }
+        corners.iter().rev().fold(0.0, |push, corners| push_left(corners, push)) - below
+    }
+}
+
+/// Cells on either side of the peak that decide the offset.
+const NEIGHBOURHOOD: i64 = 20;
+
+/// Where the lattice starts counting: so that at the peak, where the pushes from
+/// above and below meet, they agree. At small rates nearly all mass lies within
+/// less than h; a lattice point that is not its barycentre would cost the lower
+/// bound that distance at every step.
+fn settle_offset(loss: &Loss, h: f64, x_range: (f64, f64)) -> f64 {
+    let grid = |offset: f64| Grid { loss, h, x_range, offset };
+    // First the barycentre of the losses within h/2 of it, near the median.
+    let mut at = loss.at(0.5 * (x_range.0 + x_range.1));
+    for _ in 0..6 {
+        let cell = grid(at);
+        let mass = loss.mass(cell.x(-1), cell.x(1));
+        if mass.p <= 0.0 || mass.q <= f64::MIN_POSITIVE {
+            return at;
+        }
+        at = mass.barycentre();
+    }
+    // The mismatch falls as the offset rises: one false-position step after another.
+    let (mut low, mut high) = (at - 0.5 * h, at + 0.5 * h);
+    let (mut at_low, mut at_high) = (grid(low).mismatch(), grid(high).mismatch());
+    if !(at_low > 0.0 && at_high < 0.0) {
+        return at;
+    }
+    let mut best = (at, f64::INFINITY);
+    for round in 0..12 {
+        let middle = if round % 3 == 2 {
+            0.5 * (low + high)
+        } else {
+            (low * at_high - high * at_low) / (at_high - at_low)
+        };
+        let value = grid(middle).mismatch();
+        if value.abs() < best.1 {
+            best = (middle, value.abs());
+        }
+        if value.abs() < 1e-4 * h {
+            break;
+        }
+        if value > 0.0 {
+            (low, at_low) = (middle, value);
+        } else {
+            (high, at_high) = (middle, value);
+        }
+    }
+    best.0
+}
+
+fn loss_range(loss: &Loss, z: f64) -> (f64, f64) {
+    let (from, to) = loss.x_range(z);
+    let (one, two) = (loss.at(from), loss.at(to));
+    (one.min(two), one.max(two))
+}
+
+impl LatticePair {
+    /// Discretises `loss` at step `h`, leaving out what lies beyond z deviations.
+    pub(crate) fn new(loss: &Loss, h: f64, z: f64) -> Self {
+        let x_range = loss.x_range(z);
+        let offset = settle_offset(loss, h, x_range);
+        let grid = Grid { loss, h, x_range, offset };
+        let (low, high) = loss_range(loss, z);
+        let first = (((low - offset) / h).floor() as i64).min(-1);
+        let last = (((high - offset) / h).ceil() as i64).max(1);
+        let (below, above) = loss.outside(z);
+
+        let count = (last - first) as usize;
+        let mut upper = vec![0.0; count + 1];
+        let mut corners = Vec::with_capacity(count);
+        let mut roundings = Vec::with_capacity(count);
+        let rise = -(-h).exp_m1(); // 1 − e^{−h}
+        let mut x_left = grid.x(2 * first);
+        for (cell, node) in (first..last).enumerate() {
+            let (split, x_right) = grid.split(node, x_left);
+            x_left = x_right;
+            let up = ((split.excess + split.rounding) / rise).clamp(0.0, split.p);
+            upper[cell + 1] += up;
+            upper[cell] += split.p - up;
+            corners.push(split.corners);
+            roundings.push(split.rounding);
+        }
+        let mut lower = dominated(&upper, &pushes(&corners, -first as usize), &roundings, h);
+        upper.iter_mut().for_each(|mass| *mass *= 1.0 + TOTAL_ERROR);
+        lower.iter_mut().for_each(|mass| *mass *= 1.0 - TOTAL_ERROR);
+        upper[0] += below;
+        Self {
+            upper: Lattice::new(offset, first, &upper, above),
+            lower: Lattice::new(offset, first, &lower, 0.0),
+        }
+    }
+}
+
+impl Lattice {
+    fn new(offset: f64, first: i64, mass: &[f64], infinite: f64) -> Self {
+        Self { offset, first, ln_mass: mass.iter().map(|mass| mass.ln()).collect(), infinite }
+    }
+}
+
+/// A corner of the tangents that lie below H in a cell.
+#[derive(Clone, Copy)]
+struct Corner {
+    /// Its place in the cell: 0 at the left end, 1 at the right, linear in e^ε.
+    right_share: f64,
+    left_share: f64,
+    /// How far it lies below the chord.
+    gap: f64,
+}
+
+/// One cell [ε, ε + h] of losses, and how its chord relates to H.
+struct Split {
+    p: f64,
+    /// P − e^ε Q: what the cell adds to H at its lower end.
+    excess: f64,
+    /// H lies above the polygon through these.
+    corners: [Corner; 2],
+    /// Bound on the rounding error of `excess`.
+    rounding: f64,
+}
+
+impl Split {
+    fn new(halves: &[CellMass; 2], epsilon: f64, h: f64) -> Self {
+        let [left, right] = halves;
+        let whole = CellMass {
+            p: left.p + right.p,
+            q: left.q + right.q,
+            difference: left.difference + right.difference,
+            rounding: left.rounding + right.rounding,
+        };
+        let p = whole.p;
+        if whole.q <= f64::MIN_POSITIVE {
+            // Q underflows: all of P may sit at the upper end, and nothing is known below it.
+            let corner = Corner { right_share: 0.5, left_share: 0.5, gap: p };
+            return Self { p, excess: p, corners: [corner; 2], rounding: p };
+        }
+        // An atom (P, Q) is worth P(1 − e^{−u}) at the lower end, u = ln(P/Q) − ε.
+        let height = |mass: &CellMass| {
+            if mass.q <= 0.0 || mass.p <= 0.0 {
+                return if mass.p > 0.0 { h } else { 0.0 };
+            }
+            (mass.barycentre() - epsilon).clamp(0.0, h)
+        };
+        let excess = p * -(-height(&whole)).exp_m1();
+        let rounding = 2.0 * whole.rounding + 4.0 * f64::EPSILON * p * (epsilon.abs() + h.min(1.0));
+        let up = excess / -(-h).exp_m1();
+        // Tangents of H at the ends and the middle meet above the barycentres of the halves.
+        let (low, high) = (height(left), height(right));
+        let chord = |u: f64| up * -(u - h).exp_m1();
+        let corner = |u: f64, gap: f64| {
+            let whole = -(-h).exp_m1();
+            let left_share = -(u - h).exp_m1() / whole;
+            Corner {
+                right_share: (u - h).exp() * -(-u).exp_m1() / whole,
+                left_share,
+                gap: gap.max(0.0),
+            }
+        };
+        let corners =
+            [corner(low, chord(low) - right.p * -(low - high).exp_m1()), corner(high, chord(high))];
+        Self { p, excess, corners, rounding }
+    }
+}
+
+/// How far each node must be pushed below the chords so that the segments
+/// between pushed nodes pass below every corner.
+///
+/// Each push is the least its neighbour allows. Going from either tail towards
+/// the peak the choice forgets its start; away from the peak it would swing.
+fn pushes(corners: &[[Corner; 2]], peak: usize) -> Vec<f64> {
+    let mut pushes = vec![0.0f64; corners.len() + 1];
+    for cell in (peak..corners.len()).rev() {
+        pushes[cell] = push_left(&corners[cell], pushes[cell + 1]);
+    }
+    let mut push = 0.0;
+    for cell in 0..peak {
+        push = push_right(&corners[cell], push);
+        pushes[cell + 1] = pushes[cell + 1].max(push);
+    }
+    pushes
+}
+
+/// The least push of a cell's left end, given that of its right end.
+fn push_left(corners: &[Corner; 2], right: f64) -> f64 {
+    least_push(
+        corners.iter().map(|corner| (corner.gap - corner.right_share * right, corner.left_share)),
+    )
+}
+
+/// The least push of a cell's right end, given that of its left end.
+fn push_right(corners: &[Corner; 2], left: f64) -> f64 {
+    least_push(
+        corners.iter().map(|corner| (corner.gap - corner.left_share * left, corner.right_share)),
+    )
+}
+
+fn least_push(needs: impl Iterator<Item = (f64, f64)>) -> f64 {
+    needs.fold(0.0, |most, (need, share)| if share > 0.0 { most.max(need / share) } else { most })
+}
+
+/// Masses whose H is the convex hull of the chords' points pushed below the true H.
+fn dominated(upper: &[f64], pushes: &[f64], roundings: &[f64], h: f64) -> Vec<f64> {
+    let nodes = upper.len();
+    let (fall, rise) = ((-h).exp(), -(-h).exp_m1());
+    // H of the chords at each node, and how far the point there is pushed down.
+    let mut height = vec![0.0; nodes];
+    let mut push = vec![0.0; nodes];
+    let (mut above, mut rounding) = (0.0, 0.0);
+    for node in (0..nodes - 1).rev() {
+        above += upper[node + 1];
+        rounding += 2.0 * roundings[node];
+        height[node] = rise * above + fall * height[node + 1];
+        push[node] = pushes[node] + rounding;
+    }
+    let mut mass = vec![0.0; nodes];
+    // The curve ends at zero on the last point before the first one pushed to zero.
+    let positive = (0..nodes).take_while(|&node| height[node] > push[node]).count();
+    if positive < 2 {
+        return mass;
+    }
+    let last = positive - 1;
+    push[last] = height[last];
+    mass[last] = (height[last - 1] - push[last - 1]) / rise;
+    for node in 1..last {
+        let bend = fall * push[node + 1] - (1.0 + fall) * push[node] + push[node - 1];
+        mass[node] = upper[node] - bend / rise;
+    }
+    mass[0] = upper[0] + push[0] - fall * (push[1] - push[0]) / rise;
+    convex_hull(&mut mass[..=last], h);
+    mass
+}
+
+/// Removes points that lie above the chord of their neighbours: a negative mass
+/// goes to the neighbours, keeping P- and Q-mass, until none is left.
+fn convex_hull(mass: &mut [f64], h: f64) {
+    let mut kept: Vec<usize> = Vec::with_capacity(mass.len());
+    for node in 0..mass.len() {
+        while let Some(&top) = kept.last() {
+            if mass[top] >= 0.0 {
+                break;
+            }
+            kept.pop();
+            let negative = std::mem::take(&mut mass[top]);
+            match kept.last() {
+                Some(&left) => {
+                    let down = (top - left) as f64 * h;
+                    let whole = -(-((node - left) as f64) * h).exp_m1();
+                    let to_right = -(-down).exp_m1() / whole;
+                    let to_left = (-down).exp() * -(-((node - top) as f64) * h).exp_m1() / whole;
+                    mass[node] += negative * to_right;
+                    mass[left] += negative * to_left;
+                }
+                // Left of the first node the curve ends at t = 0, infinitely far down.
+                None => mass[node] += negative,
+            }
+        }
+        kept.push(node);
+    }
+    // The last point is the lowest, so what is negative there is rounding.
+    if let Some(end) = mass.last_mut() {
+        *end = end.max(0.0);
+    }
+}
