@@ -30,6 +30,8 @@ struct Band<'a, V, const O: usize, const T: usize> {
     weights: &'a mut [V],
     rows: core::ops::Range<usize>,
     tap_x: usize,
+    /// Start from 0 instead of from what stands in `weights`.
+    fresh: bool,
 }
 
 pub(crate) fn weight_gradient<V: Vector>(
@@ -43,9 +45,6 @@ pub(crate) fn weight_gradient<V: Vector>(
     let (rows, columns) = (shape.out_height(), shape.out_width());
     let (weights, biases) = gradient.split_at_mut(shape.weights());
     let per_output = shape.channels * shape.kernel * shape.kernel;
-    if !accumulate {
-        weights.fill(V::zero());
-    }
     let taps_sizes: &[usize] = if shape.kernel == 5 { &[5] } else { &[3, 2, 1] };
     let mut tap_x = 0;
     for taps in parts_of(shape.kernel, taps_sizes) {
@@ -53,6 +52,7 @@ pub(crate) fn weight_gradient<V: Vector>(
         let mut band_first = 0;
         for band in even_parts(rows, (BAND_BYTES / tile_rows).max(1)) {
             let band_rows = band_first..band_first + band;
+            let fresh = band_first == 0 && !accumulate;
             band_first += band;
             let mut first = 0;
             for outputs in parts_of(shape.outputs, outputs_for(taps)) {
@@ -63,7 +63,7 @@ pub(crate) fn weight_gradient<V: Vector>(
                     ($(($o:literal, $t:literal))*) => {
                         match (outputs, taps) {
                             $(($o, $t) => V::run(Band::<V, $o, $t> {
-                                shape, x, x_stride, dy, weights, rows: band_rows.clone(), tap_x,
+                                shape, x, x_stride, dy, weights, rows: band_rows.clone(), tap_x, fresh,
                             }),)*
                             _ => unreachable!("parts have no other sizes"),
                         }
@@ -133,9 +133,11 @@ impl<V: Vector, const O: usize, const T: usize> Band<'_, V, O, T> {
         let per_output = shape.channels * shape.kernel * shape.kernel;
         let at = (c * shape.kernel + tap_y) * shape.kernel + self.tap_x;
         let mut sums = [[V::zero(); T]; O];
-        for o in 0..O {
-            for t in 0..T {
-                sums[o][t] = self.weights[o * per_output + at + t];
+        if !self.fresh {
+            for o in 0..O {
+                for t in 0..T {
+                    sums[o][t] = self.weights[o * per_output + at + t];
+                }
             }
         }
         for v in rows {

@@ -170,7 +170,11 @@ impl<V: Vector, const O: usize> Run<'_, V, O> {
                     let tap = (c * shape.taps_y + j) * shape.taps_x;
                     let weights = &self.weights[(tap + taps_x.start) * O..(tap + taps_x.end) * O];
                     match (shape.stride, taps_x.len()) {
+                        // Whole rows of common kernels, and what padding leaves of them.
+                        (1, 2) => taps::<V, O, P, 2>(source, weights, 1, &mut sums),
                         (1, 3) => taps::<V, O, P, 3>(source, weights, 1, &mut sums),
+                        (2, 3) => taps::<V, O, P, 3>(source, weights, 2, &mut sums),
+                        (1, 4) => taps::<V, O, P, 4>(source, weights, 1, &mut sums),
                         (1, 5) => taps::<V, O, P, 5>(source, weights, 1, &mut sums),
                         (stride, _) => {
                             for (i, weights) in weights.chunks_exact(O).enumerate() {
