@@ -161,27 +161,25 @@ impl<V: Vector, const O: usize> Run<'_, V, O> {
         let column = shape.first_column + u * shape.stride;
         let taps_x = shape.source_left.saturating_sub(column + (P - 1) * shape.stride)
             ..(shape.source_left + shape.source_columns).saturating_sub(column).min(shape.taps_x);
-        if !taps_x.is_empty() {
-            for c in 0..shape.channels {
-                for j in taps_y.clone() {
-                    let source_row = c * shape.source_rows + (row + j as isize) as usize;
-                    let source = &self.source[source_row * shape.source_stride + column..]
-                        [taps_x.start..taps_x.end + (P - 1) * shape.stride];
-                    let tap = (c * shape.taps_y + j) * shape.taps_x;
-                    let weights = &self.weights[(tap + taps_x.start) * O..(tap + taps_x.end) * O];
-                    match (shape.stride, taps_x.len()) {
-                        // Whole rows of common kernels, and what padding leaves of them.
-                        (1, 2) => taps::<V, O, P, 2>(source, weights, 1, &mut sums),
-                        (1, 3) => taps::<V, O, P, 3>(source, weights, 1, &mut sums),
-                        (2, 3) => taps::<V, O, P, 3>(source, weights, 2, &mut sums),
-                        (1, 4) => taps::<V, O, P, 4>(source, weights, 1, &mut sums),
-                        (1, 5) => taps::<V, O, P, 5>(source, weights, 1, &mut sums),
-                        (stride, _) => {
-                            for (i, weights) in weights.chunks_exact(O).enumerate() {
-                                taps::<V, O, P, 1>(&source[i..], weights, stride, &mut sums);
-                            }
-                        }
-                    }
+        let rows = Rows {
+            source: (row + taps_y.start as isize).max(0) as usize * shape.source_stride + column,
+            weights: taps_y.start * shape.taps_x * O,
+            count: taps_y.len(),
+            taps_x,
+        };
+        match (shape.stride, rows.taps_x.len()) {
+            (_, 0) => {}
+            // Whole rows of common kernels, and what padding and strides leave of them.
+            (1, 1) => self.add::<P, 1>(rows, 1, &mut sums),
+            (1, 2) => self.add::<P, 2>(rows, 1, &mut sums),
+            (1, 3) => self.add::<P, 3>(rows, 1, &mut sums),
+            (1, 4) => self.add::<P, 4>(rows, 1, &mut sums),
+            (1, 5) => self.add::<P, 5>(rows, 1, &mut sums),
+            (2, 3) => self.add::<P, 3>(rows, 2, &mut sums),
+            (stride, _) => {
+                for tap in rows.taps_x.clone() {
+                    let one = Rows { taps_x: tap..tap + 1, ..rows.clone() };
+                    self.add::<P, 1>(one, stride, &mut sums);
                 }
             }
         }
@@ -194,28 +192,50 @@ impl<V: Vector, const O: usize> Run<'_, V, O> {
             }
         }
     }
-}
 
-/// `K` taps of one row: `sums[o][p] += Σ_k weights[k][o] · source[k + p·stride]`. The count is known
-/// when compiling so that the loop disappears.
-#[inline(always)]
-fn taps<V: Vector, const O: usize, const P: usize, const K: usize>(
-    source: &[V],
-    weights: &[f32],
-    stride: usize,
-    sums: &mut [[V; P]; O],
-) {
-    let (source, weights) = (&source[..K + (P - 1) * stride], &weights[..K * O]);
-    for k in 0..K {
-        let mut places = [V::zero(); P];
-        for p in 0..P {
-            places[p] = source[k + p * stride];
-        }
-        for o in 0..O {
-            let weight = V::splat(weights[k * O + o]);
-            for p in 0..P {
-                sums[o][p] = weight.fma(places[p], sums[o][p]);
+    /// Adds `K` taps of each row of each channel; `K` is known when compiling, so that the loop over
+    /// taps disappears.
+    #[inline(always)]
+    fn add<const P: usize, const K: usize>(
+        &self,
+        rows: Rows,
+        stride: usize,
+        sums: &mut [[V; P]; O],
+    ) {
+        let shape = self.shape;
+        let planes = self.source.chunks_exact(shape.source_rows * shape.source_stride);
+        let weights = self.weights.chunks_exact(shape.taps_y * shape.taps_x * O);
+        for (plane, weights) in planes.zip(weights) {
+            let mut from = rows.source + rows.taps_x.start;
+            let mut at = rows.weights + rows.taps_x.start * O;
+            for _ in 0..rows.count {
+                let source = &plane[from..from + K + (P - 1) * stride];
+                let weights = &weights[at..at + K * O];
+                from += shape.source_stride;
+                at += shape.taps_x * O;
+                for k in 0..K {
+                    let mut places = [V::zero(); P];
+                    for p in 0..P {
+                        places[p] = source[k + p * stride];
+                    }
+                    for o in 0..O {
+                        let weight = V::splat(weights[k * O + o]);
+                        for p in 0..P {
+                            sums[o][p] = weight.fma(places[p], sums[o][p]);
+                        }
+                    }
+                }
             }
         }
     }
+}
+
+/// Rows of taps that a tile needs of every channel: where the first stands in a plane of the source
+/// and among the channel's weights, how many, and which taps of each.
+#[derive(Clone)]
+struct Rows {
+    source: usize,
+    weights: usize,
+    count: usize,
+    taps_x: core::ops::Range<usize>,
 }
