@@ -52,6 +52,17 @@ pub enum Event {
         /// How many times.
         count: u64,
     },
+    /// GeoDP's release of magnitude and direction, each with the noise of `event`. The
+    /// direction's sensitivity is assumed, not enforced, so no accountant charges it:
+    /// [`crate::GeoDpStatement`] says what can be said.
+    Geometric {
+        /// The release its noise would be, were the sensitivity enforced.
+        event: Box<Event>,
+        /// Bounding factor β.
+        beta: f64,
+        /// Dimension d of the gradient.
+        dim: u64,
+    },
     /// A release with no noise at all: non-private training.
     NoPrivacy,
 }
@@ -65,6 +76,11 @@ impl Event {
     /// Gaussian release with multiplier σ.
     pub fn gaussian(noise_multiplier: f64) -> Self {
         Event::Gaussian { noise_multiplier }
+    }
+
+    /// GeoDP's release with bounding factor `beta` in `dim` dimensions.
+    pub fn geometric(event: Event, beta: f64, dim: u64) -> Self {
+        Event::Geometric { event: Box::new(event), beta, dim }
     }
 
     /// This event `count` times.
@@ -89,6 +105,16 @@ impl Event {
             }
             Event::Composed { events } => events.iter().try_for_each(Event::check),
             Event::Repeated { event, .. } => event.check(),
+            Event::Geometric { event, beta, .. } => {
+                if !(*beta > 0.0 && *beta <= 1.0) {
+                    return Err(Error::OutOfRange {
+                        name: "beta",
+                        range: "in (0, 1]",
+                        found: *beta,
+                    });
+                }
+                event.check()
+            }
             Event::NoPrivacy => Ok(()),
         }
     }
@@ -194,6 +220,11 @@ impl Releases {
                 })?;
                 self.add_checked(event, total, adjacency)
             }
+            Event::Geometric { .. } => Err(Error::Unsupported {
+                event: "GeoDP's perturbation".into(),
+                adjacency,
+                advice: "its sensitivity is assumed, not enforced; ask for its GeoDpStatement",
+            }),
             Event::NoPrivacy => {
                 self.unprotected = true;
                 Ok(())

@@ -3,7 +3,9 @@
 //!
 //! The flow: [`Event`]s say what was done, an [`Accountant`] ([`PldAccountant`],
 //! [`RdpAccountant`]) composes them for an [`Adjacency`] and answers ε(δ) or
-//! δ(ε) as a [`Bracket`]. A [`Ledger`] keeps the events of a run.
+//! δ(ε) as a [`Bracket`]. [`calibrate`] turns the question
+//! round, a [`Budget`] refuses what does not fit, a [`Ledger`] keeps the events of a
+//! run, and a [`Statement`] never prints an ε without its kind.
 //!
 //! | symbol | name | meaning |
 //! |---|---|---|
@@ -26,6 +28,8 @@
 mod accountant;
 mod adjacency;
 mod bracket;
+mod budget;
+pub mod calibrate;
 mod error;
 mod event;
 mod gaussian;
@@ -33,13 +37,16 @@ mod ledger;
 mod normal;
 mod pld;
 mod rdp;
+mod statement;
 
 pub use accountant::{Accountant, Method};
 pub use adjacency::Adjacency;
 pub use bracket::{Bracket, Reason};
+pub use budget::Budget;
 pub use error::Error;
 pub use event::{Event, MOST_STEPS};
 pub use gaussian::analytic_gaussian_sigma;
 pub use ledger::{Ledger, LedgerFormat, LedgerHeader, LedgerRecord, LedgerWriter};
 pub use pld::PldAccountant;
 pub use rdp::{OptimalOrder, RdpAccountant, default_orders};
+pub use statement::{AsPublished, Certified, Conditional, GeoDpStatement, Measured, Statement};

@@ -20,7 +20,7 @@ pub(crate) enum Side {
 }
 
 /// The longest transform.
-pub(crate) const MOST_POINTS: usize = 1 << 22;
+const MOST_POINTS: usize = 1 << 21;
 /// −ln of the tilted mass allowed outside the window.
 const WINDOW_EXPONENT: f64 = 32.0;
 /// Products of spectra below e^this count as zero.

@@ -17,19 +17,25 @@ use crate::rdp::RdpAccountant;
 use crate::{Accountant, Adjacency, Bracket, Error, Event, Reason, error, gaussian};
 use loss::Direction;
 use search::{Cache, Hint, Question};
+use std::sync::Arc;
 
 /// Widest bracket reported without a reason, relative to its upper end.
 const PROMISED_WIDTH: f64 = 0.01;
+/// Width aimed at, relative to the answer.
+const DEFAULT_WIDTH: f64 = 3e-3;
 /// A δ known to be smaller than this is left at its Rényi bound.
 const LEAST_DELTA: f64 = 1e-250;
 
 /// Composes privacy-loss distributions; the accountant to use.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PldAccountant {
     adjacency: Adjacency,
     releases: Releases,
     renyi: RdpAccountant,
-    cache: Cache,
+    /// Relative width aimed at.
+    width: f64,
+    /// Shared by clones: lattices depend on releases only.
+    cache: Arc<Cache>,
 }
 
 impl PldAccountant {
@@ -39,8 +45,20 @@ impl PldAccountant {
             adjacency,
             releases: Releases::default(),
             renyi: RdpAccountant::new(adjacency),
-            cache: Cache::default(),
+            width: DEFAULT_WIDTH,
+            cache: Arc::default(),
         }
+    }
+
+    /// The same accountant with brackets of at most this relative width, where the
+    /// lattices allow: 1e-5 to 0.01. Cost grows with one over its square root.
+    pub fn with_width(mut self, relative_width: f64) -> Result<Self, Error> {
+        if !(1e-5..=0.01).contains(&relative_width) {
+            let range = "between 1e-5 and 0.01";
+            return Err(Error::OutOfRange { name: "bracket width", range, found: relative_width });
+        }
+        self.width = relative_width;
+        Ok(self)
     }
 
     /// Forgets the events, keeps what was computed about them: for asking
@@ -97,7 +115,9 @@ impl PldAccountant {
         } else {
             let floor = remove.map(|(lower, _)| lower);
             let add = self.one_direction(question, Direction::Add, floor);
-            remove.zip(add).map(|(r, a)| (r.0.max(a.0), r.1.max(a.1)))
+            // What one direction alone shows bounds both from below, not from above.
+            let one = remove.or(add).map(|(lower, _)| (lower, f64::INFINITY));
+            remove.zip(add).map(|(r, a)| (r.0.max(a.0), r.1.max(a.1))).or(one)
         };
         self.finish(question, found)
     }
@@ -120,11 +140,11 @@ impl PldAccountant {
         match question {
             Question::EpsilonAt(delta) => {
                 let best = self.renyi.best_for_delta(delta);
-                Hint { order: best.order, epsilon: best.epsilon, delta }
+                Hint { order: best.order, epsilon: best.epsilon, delta, width: self.width }
             }
             Question::DeltaAt(epsilon) => {
                 let (delta, order) = self.renyi.best_for_epsilon(epsilon);
-                Hint { order, epsilon, delta }
+                Hint { order, epsilon, delta, width: self.width }
             }
         }
     }
@@ -141,7 +161,7 @@ impl PldAccountant {
         let wide = best - lower > (PROMISED_WIDTH * best).max(search::negligible(question));
         let reason = if best.is_infinite() {
             Some(Reason::Uncertified)
-        } else if found.is_none() || (renyi < upper && wide) {
+        } else if renyi < upper && wide {
             Some(Reason::RenyiOnly)
         } else if wide {
             Some(Reason::Resolution)

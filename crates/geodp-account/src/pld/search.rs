@@ -13,14 +13,12 @@ use crate::event::Release;
 use crate::normal::tail_quantile;
 use std::sync::{Arc, Mutex};
 
-/// Width aimed at, relative to the answer.
-const TARGET_WIDTH: f64 = 3e-3;
-/// Width the first step is chosen for, so that it mostly suffices.
-const FIRST_WIDTH: f64 = 2e-3;
+/// The first step is chosen for this share of the width, so that it mostly suffices.
+const FIRST_SHARE: f64 = 0.67;
 /// Lattice points of one release at most.
-const MOST_CELLS: f64 = (1 << 19) as f64;
+const MOST_CELLS: f64 = (1 << 18) as f64;
 /// Refinements of the step at most.
-const MOST_PASSES: usize = 7;
+const MOST_PASSES: usize = 6;
 /// Lattices kept for later questions.
 const MOST_CACHED: usize = 24;
 
@@ -41,6 +39,8 @@ pub(crate) struct Hint {
     /// Its ε and δ: one is given, the other a bound.
     pub(crate) epsilon: f64,
     pub(crate) delta: f64,
+    /// Width aimed at, relative to the answer.
+    pub(crate) width: f64,
 }
 
 /// Lattices made before: the key is (release, direction, step, z).
@@ -106,14 +106,14 @@ pub(crate) fn bracket(
         if let Some((lower, upper)) = found {
             let merged = best.map_or((lower, upper), |(l, u)| (lower.max(l), upper.min(u)));
             best = Some(merged);
-            let narrow = merged.1 - merged.0 <= (TARGET_WIDTH * merged.1).max(negligible(question));
+            let narrow = merged.1 - merged.0 <= (hint.width * merged.1).max(negligible(question));
             if narrow || at_limit || floor.is_some_and(|floor| merged.1 <= floor) {
                 break;
             }
             if let Question::DeltaAt(_) = question {
                 delta = merged.1.clamp(1e-300, delta);
             }
-            let wanted = (TARGET_WIDTH * merged.1).max(0.5 * negligible(question));
+            let wanted = (hint.width * merged.1).max(0.5 * negligible(question));
             let shrink = (0.6 * wanted / (upper - lower)).sqrt();
             step = used * shrink.clamp(0.3, 0.6);
         } else {
@@ -131,8 +131,8 @@ fn first_step(question: Question, hint: Hint, steps: f64, range: f64) -> f64 {
     let order = if hint.order.is_finite() { hint.order } else { 2.0 };
     // The width of ε aimed at; a δ moves by about α times as much, relatively.
     let width = match question {
-        Question::EpsilonAt(_) => FIRST_WIDTH * hint.epsilon.clamp(1e-6, 1e6),
-        Question::DeltaAt(_) => FIRST_WIDTH / order,
+        Question::EpsilonAt(_) => FIRST_SHARE * hint.width * hint.epsilon.clamp(1e-6, 1e6),
+        Question::DeltaAt(_) => FIRST_SHARE * hint.width / order,
     };
     (8.0 * width / (order * steps)).sqrt().min(range / 64.0)
 }
