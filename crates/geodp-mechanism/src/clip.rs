@@ -132,8 +132,9 @@ impl ClipRule for Flat {
     fn clip_norm(&self) -> ClipNorm {
         self.clip_norm
     }
-    fn weight(&self, norm: f64) -> f64 {
-        if norm > self.clip_norm.get() { self.clip_norm.get() / norm } else { 1.0 }
+    fn weight(&self, _norm: f64) -> f64 {
+        // Weight 1, held to C by `Clip`: that is min(1, C/n).
+        1.0
     }
 }
 
