@@ -32,7 +32,10 @@ impl<V: Vector> Workspace<V> {
             let scratch = &mut self.scratch[..];
             match &step.op {
                 Op::Linear(layer) => run_forward(layer, x, &mut y, packed, scratch),
-                Op::Conv2d(layer) => run_forward(&**layer, x, &mut y, packed, scratch),
+                Op::Conv2d(layer) if V::CONVOLVES => {
+                    run_forward(&**layer, x, &mut y, packed, scratch);
+                }
+                Op::Conv2d(_) => unreachable!("`engine` gives convolutions one that convolves"),
                 Op::MaxPool(layer) => run_forward(layer, x, &mut y, packed, scratch),
                 Op::AvgPool(layer) => run_forward(layer, x, &mut y, packed, scratch),
                 Op::GroupNorm(layer) => run_forward(layer, x, &mut y, packed, scratch),
@@ -94,10 +97,11 @@ impl<V: Vector> Workspace<V> {
                     V::run(Keep { from: &dy[..layer.outputs], to: dys, block, room });
                     self.run_backward(pass, step, layer, packed, gradient, accumulate);
                 }
-                Op::Conv2d(layer) => {
+                Op::Conv2d(layer) if V::CONVOLVES => {
                     let gradient = &mut gradient[..step.parameters.len()];
                     self.run_backward(pass, step, &**layer, packed, gradient, accumulate);
                 }
+                Op::Conv2d(_) => unreachable!("`engine` gives convolutions one that convolves"),
                 Op::GroupNorm(layer) => {
                     let gradient = &mut gradient[..step.parameters.len()];
                     self.run_backward(pass, step, layer, packed, gradient, accumulate);

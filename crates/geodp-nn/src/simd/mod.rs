@@ -27,6 +27,8 @@ pub(crate) trait Kernel {
 pub(crate) trait Vector: Copy + Send + Sync + 'static {
     /// Samples in one value.
     const LANES: usize;
+    /// Whether networks with convolutions run on it: where they do not, their kernels are not compiled.
+    const CONVOLVES: bool = true;
     /// Machine registers one value fills; kernels size their register tiles by it.
     const PARTS: usize;
     /// Double-precision sums, one for each lane.
