@@ -15,8 +15,9 @@ const SIGMAS: (f64, f64) = (1e-3, 1e7);
 const RATES: (f64, f64) = (1e-12, 1.0);
 /// A fitting ε this close to its target ends the search.
 const CLOSE: f64 = 0.9994;
-/// Width of the brackets the search compares: finer than [`CLOSE`], so that it can end.
-const WIDTH: f64 = 4e-4;
+/// Relative width of the brackets the search compares: finer than its target, so that it can end. An
+/// accountant of this width ([`PldAccountant::with_width`]) finds a calibrated run within its target.
+pub const WIDTH: f64 = 4e-4;
 
 /// The target and how to ask for it.
 struct Target {
