@@ -1,0 +1,36 @@
+//! Trains the paper's CNN on MNIST with DP-SGD at (ε = 3, δ = 1e-5), from Rust.
+//!
+//! `cargo run --release -p geodp --example mnist`
+
+use geodp::config::{DataConfig, ModelConfig, RunConfig};
+use geodp::run::{BlockMetrics, Ended, Observer, Run};
+
+/// Prints a line whenever the test set was measured.
+struct Lines;
+
+impl Observer for Lines {
+    fn on_block(&mut self, metrics: &BlockMetrics) {
+        if let (Some(test), Some(epsilon)) = (metrics.test, metrics.epsilon) {
+            println!("epoch {:5.1}  accuracy {:.4}  {epsilon}", metrics.epoch, test.accuracy);
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut config = RunConfig {
+        data: DataConfig::Mnist { labels: None, unit_scaling: false, holdout: None },
+        model: ModelConfig::Cnn,
+        privacy: Default::default(),
+        train: Default::default(),
+    };
+    config.privacy.epsilon = Some(3.0);
+    config.train.epochs = Some(5);
+    config.complete();
+
+    let folder = tempfile::tempdir()?;
+    let run = Run::create(&folder.path().join("run"), config)?;
+    if let Ended::Finished(finished) = run.execute(&mut Lines, &false.into())? {
+        print!("{}", finished.statement);
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! Defaults that depend on data and model. Chosen on a part of the training set held back for it
+//! (never on the test set); `benchmarks/defaults.md` says how.
+
+use crate::config::{DataConfig, ModelConfig, RunConfig};
+use crate::optimizer::OptimizerKind;
+use crate::params::MechanismKind;
+use crate::plan::{DEFAULT_CLIP_NORM, DEFAULT_EPSILON};
+
+impl RunConfig {
+    /// Fills in what was left open. A config that is complete stays as it is.
+    pub fn complete(&mut self) {
+        let private = self.privacy.mechanism != MechanismKind::None;
+        let start = Start::of(&self.data, &self.model, private);
+        let (privacy, train) = (&mut self.privacy, &mut self.train);
+        if private {
+            privacy.clip_norm.get_or_insert(DEFAULT_CLIP_NORM);
+            if privacy.epsilon.is_none() && privacy.noise_multiplier.is_none() {
+                privacy.epsilon = Some(DEFAULT_EPSILON);
+            }
+            privacy.delta.get_or_insert(crate::plan::DEFAULT_DELTA);
+        }
+        if train.epochs.is_none() && train.steps.is_none() {
+            train.epochs = Some(start.epochs);
+        }
+        train.batch.get_or_insert(start.batch);
+        train.optimizer.get_or_insert(start.optimizer);
+        train.learning_rate.get_or_insert(start.learning_rate);
+    }
+}
+
+/// Where a training of this kind starts from.
+struct Start {
+    batch: u64,
+    epochs: u64,
+    learning_rate: f64,
+    optimizer: OptimizerKind,
+}
+
+impl Start {
+    fn of(data: &DataConfig, model: &ModelConfig, private: bool) -> Self {
+        let momentum = OptimizerKind::Momentum { momentum: 0.9 };
+        let start = |batch, epochs, learning_rate, optimizer| Self {
+            batch,
+            epochs,
+            learning_rate,
+            optimizer,
+        };
+        // Private rates belong to C = 0.1: clipped gradients are short, so rates are large.
+        match (data, model, private) {
+            (_, ModelConfig::Cnn, true) => start(2048, 40, 2.0, momentum),
+            (_, ModelConfig::Cnn, false) => start(256, 10, 0.02, momentum),
+            (_, ModelConfig::Resnet, true) => start(2048, 30, 1.0, momentum),
+            (_, ModelConfig::Resnet, false) => start(128, 20, 0.05, momentum),
+            (_, ModelConfig::Logistic, true) => start(256, 20, 2.0, OptimizerKind::Sgd),
+            (_, _, true) => start(256, 20, 1.0, momentum),
+            (_, _, false) => start(128, 20, 0.05, momentum),
+        }
+    }
+}

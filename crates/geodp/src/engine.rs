@@ -1,0 +1,104 @@
+//! What a step needs of a model and its data: Σ w(‖g_i‖)·g_i and the norms. Nothing of privacy.
+//!
+//! [`NetworkEngine`] is the engine of this project: a geodp-nn network over a geodp-nn sample
+//! source. Any other (a GPU framework, a remote client) implements the same small trait.
+
+use geodp_nn::{BatchOutcome, Evaluation, Network, Samples};
+
+/// Any error an engine may give.
+pub type EngineError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A weight for a gradient of a given norm.
+pub type WeightOfNorm<'a> = &'a (dyn Fn(f64) -> f64 + Sync);
+
+/// A model over private records.
+pub trait Engine: Sync {
+    /// d: number of parameters.
+    fn dim(&self) -> usize;
+    /// N: number of private records.
+    fn records(&self) -> usize;
+    /// Overwrites `sum` by Σ w(‖g_i‖)·g_i over the records in `batch`.
+    ///
+    /// # Errors
+    /// Whatever stops the engine from computing.
+    fn clipped_sum(
+        &self,
+        weights: &[f32],
+        batch: &[u32],
+        weight_of_norm: WeightOfNorm<'_>,
+        sum: &mut [f32],
+    ) -> Result<BatchOutcome, EngineError>;
+    /// Overwrites `sum` by Σ g_i, without weights: for training without privacy.
+    ///
+    /// # Errors
+    /// Whatever stops the engine from computing.
+    fn gradient_sum(
+        &self,
+        weights: &[f32],
+        batch: &[u32],
+        sum: &mut [f32],
+    ) -> Result<BatchOutcome, EngineError>;
+    /// Loss and accuracy on held-out records, if there are any.
+    ///
+    /// # Errors
+    /// Whatever stops the engine from computing.
+    fn evaluate(&self, weights: &[f32]) -> Result<Option<Evaluation>, EngineError>;
+}
+
+/// A network, its private training records, and held-out ones.
+pub struct NetworkEngine<'a> {
+    network: &'a Network,
+    train: &'a dyn Samples,
+    test: Option<&'a dyn Samples>,
+    test_indices: Vec<u32>,
+}
+
+impl<'a> NetworkEngine<'a> {
+    /// Trains `network` on `train`, measures it on `test`.
+    pub fn new(
+        network: &'a Network,
+        train: &'a dyn Samples,
+        test: Option<&'a dyn Samples>,
+    ) -> Self {
+        let held_out = test.map_or(0, Samples::len);
+        Self { network, train, test, test_indices: (0..held_out as u32).collect() }
+    }
+}
+
+impl Engine for NetworkEngine<'_> {
+    fn dim(&self) -> usize {
+        self.network.dim()
+    }
+
+    fn records(&self) -> usize {
+        self.train.len()
+    }
+
+    fn clipped_sum(
+        &self,
+        weights: &[f32],
+        batch: &[u32],
+        weight_of_norm: WeightOfNorm<'_>,
+        sum: &mut [f32],
+    ) -> Result<BatchOutcome, EngineError> {
+        Ok(self.network.clipped_sum(weights, self.train, batch, weight_of_norm, sum)?)
+    }
+
+    fn gradient_sum(
+        &self,
+        weights: &[f32],
+        batch: &[u32],
+        sum: &mut [f32],
+    ) -> Result<BatchOutcome, EngineError> {
+        Ok(self.network.gradient_sum(weights, self.train, batch, sum)?)
+    }
+
+    fn evaluate(&self, weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
+        match self.test {
+            Some(test) if !self.test_indices.is_empty() => {
+                Ok(Some(self.network.evaluate(weights, test, &self.test_indices)?))
+            }
+            _ => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What a user may say about a private training: plain data, the same for TOML, flags and Rust.
+//!
+//! ```toml
+//! [privacy]
+//! mechanism = "geodp"        # "dp" (default), "geodp", "none"
+//! beta = 0.1                 # geodp only
+//! epsilon = 3.0              # or noise_multiplier = 1.1, not both
+//! delta = 1e-5
+//! clip = "flat"              # "flat" (default), "auto-s", "psac"
+//! clip_norm = 0.1
+//!
+//! [train]
+//! batch = 1024               # expected batch size: the only denominator
+//! epochs = 20                # or steps = 1000
+//! learning_rate = 2.0
+//! optimizer = { name = "momentum", momentum = 0.9 }
+//! ```
+//! Nothing here is checked but the spelling; [`PlanParams::check`](crate::Plan) makes it a plan.
+
+use crate::optimizer::OptimizerKind;
+use crate::sampler::Sampling;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of a private training, unchecked.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PlanParams {
+    /// Mechanism, clipping and budget.
+    pub privacy: PrivacyParams,
+    /// Batches, length and optimiser.
+    pub train: TrainParams,
+}
+
+/// How a gradient is made private.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MechanismKind {
+    /// No noise: not private.
+    None,
+    /// Gaussian noise on every coordinate (DP-SGD).
+    #[default]
+    Dp,
+    /// Noise on magnitude and angles (GeoDP-SGD).
+    Geodp,
+}
+
+impl std::fmt::Display for MechanismKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Dp => "dp",
+            Self::Geodp => "geodp",
+        })
+    }
+}
+
+/// Which rule weighs per-sample gradients.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClipKind {
+    /// min(1, C/n).
+    #[default]
+    Flat,
+    /// C/(n + 0.01).
+    AutoS,
+    /// C/(n + r/(n + r)), r = 0.1.
+    Psac,
+}
+
+impl std::fmt::Display for ClipKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Flat => "flat",
+            Self::AutoS => "auto-s",
+            Self::Psac => "psac",
+        })
+    }
+}
+
+/// Mechanism, clipping and budget.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PrivacyParams {
+    /// How a gradient is made private.
+    pub mechanism: MechanismKind,
+    /// β of GeoDP, in (0, 1].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beta: Option<f64>,
+    /// σ. Not together with `epsilon`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise_multiplier: Option<f64>,
+    /// Target ε: σ is calibrated to it. For GeoDP the target is of the conditional kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<f64>,
+    /// Stop before the step that would exceed this ε.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epsilon_limit: Option<f64>,
+    /// δ; 1e-5 if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delta: Option<f64>,
+    /// Which rule weighs per-sample gradients.
+    pub clip: ClipKind,
+    /// C; 0.1 (the paper's) if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip_norm: Option<f64>,
+    /// How batches are drawn.
+    pub sampling: Sampling,
+}
+
+/// Batches, length and optimiser.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainParams {
+    /// B: expected batch size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u64>,
+    /// Passes over the data. Not together with `steps`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epochs: Option<u64>,
+    /// Number of steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
+    /// η.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub learning_rate: Option<f64>,
+    /// Which optimiser.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub optimizer: Option<OptimizerKind>,
+    /// Makes the run repeatable, and not private against anyone who knows the seed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Steps between checkpoints; about six an epoch if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint_every: Option<u64>,
+}

@@ -1,0 +1,243 @@
+//! The plan: sampler, clipping, noise and accounting, built together and checked once.
+//!
+//! [`PlanParams::check`] is the only way to a [`Plan`], for TOML, flags and Rust alike. A plan's
+//! parts cannot be exchanged afterwards: the noise fits the clipping, the ledger's event fits the
+//! sampler, and the denominator is the public batch size B.
+
+use crate::Error;
+use crate::budget::{self, Guarantee};
+use crate::optimizer::OptimizerKind;
+use crate::params::{ClipKind, MechanismKind, PlanParams};
+use crate::sampler::{Sampler, Sampling};
+use geodp_mechanism::clip::{AutoS, Psac};
+use geodp_mechanism::{Clip, Gaussian, Geometric};
+
+/// What a plan must know of the model and the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// N: private records.
+    pub records: u64,
+    /// d: parameters of the model.
+    pub dim: usize,
+}
+
+/// The perturbation of a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Mechanism {
+    None,
+    Dp(Gaussian),
+    Geodp(Geometric),
+}
+
+/// A checked training plan.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub(crate) facts: Facts,
+    pub(crate) batch: u64,
+    pub(crate) steps: u64,
+    pub(crate) sampling: Sampling,
+    /// `None` only without privacy.
+    pub(crate) clip: Option<Clip>,
+    pub(crate) clip_kind: ClipKind,
+    pub(crate) mechanism: Mechanism,
+    pub(crate) guarantee: Guarantee,
+    pub(crate) learning_rate: f64,
+    pub(crate) optimizer: OptimizerKind,
+    pub(crate) seed: Option<u64>,
+    pub(crate) block: u64,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The paper's clipping threshold.
+pub const DEFAULT_CLIP_NORM: f64 = 0.1;
+/// The usual δ for data of the size of MNIST.
+pub const DEFAULT_DELTA: f64 = 1e-5;
+/// The target ε when neither ε nor σ is given.
+pub const DEFAULT_EPSILON: f64 = 3.0;
+
+fn refuse<T>(reason: impl Into<String>) -> Result<T, Error> {
+    Err(Error::Plan(reason.into()))
+}
+
+impl PlanParams {
+    /// Checks everything, calibrates σ if a target ε is given, and builds the plan.
+    ///
+    /// # Errors
+    /// [`Error::Plan`] with what is wrong and what to do.
+    pub fn check(&self, facts: Facts) -> Result<Plan, Error> {
+        let (batch, steps) = self.check_length(facts)?;
+        let clip = self.check_clip()?;
+        let sampling = self.privacy.sampling;
+        let delta = self.privacy.delta.unwrap_or(DEFAULT_DELTA);
+        let guarantee = budget::settle(&self.privacy, facts, batch, steps)?;
+        let sigma = guarantee.noise_multiplier().unwrap_or(0.0);
+        let mechanism = match (self.privacy.mechanism, &clip) {
+            (MechanismKind::Dp, Some(clip)) => {
+                Mechanism::Dp(Gaussian::new(clip.sensitivity(), sigma, batch)?)
+            }
+            (MechanismKind::Geodp, Some(clip)) => {
+                let beta = self.privacy.beta.unwrap_or(f64::NAN);
+                Mechanism::Geodp(Geometric::new(clip.sensitivity(), sigma, batch, beta)?)
+            }
+            _ => Mechanism::None,
+        };
+        let per_epoch = Sampler::steps_per_epoch(sampling, facts.records, batch);
+        let mut warnings = Vec::new();
+        if self.privacy.mechanism != MechanismKind::None && delta >= 1.0 / facts.records as f64 {
+            warnings.push(format!(
+                "δ = {delta:e} is not below 1/N = {:.1e}: with this δ, publishing a few records \
+                 outright would count as private. Use a smaller δ",
+                1.0 / facts.records as f64
+            ));
+        }
+        if let Some(seed) = self.train.seed {
+            warnings.push(format!(
+                "seed = {seed}: the noise is repeatable, so nothing here is private against \
+                 someone who knows the seed"
+            ));
+        }
+        let block = match sampling {
+            Sampling::Poisson => match self.train.checkpoint_every {
+                Some(0) => return refuse("checkpoint_every is 0; it must be at least 1"),
+                Some(every) => every,
+                None => per_epoch.div_ceil(6),
+            },
+            // An epoch of shuffled batches is charged as one event, so it is one block.
+            Sampling::Shuffle => per_epoch,
+        };
+        Ok(Plan {
+            facts,
+            batch,
+            steps: guarantee.steps_within_limit(steps),
+            sampling,
+            clip,
+            clip_kind: self.privacy.clip,
+            mechanism,
+            guarantee,
+            learning_rate: self.check_learning_rate()?,
+            optimizer: self.check_optimizer()?,
+            seed: self.train.seed,
+            block,
+            warnings,
+        })
+    }
+
+    fn check_length(&self, facts: Facts) -> Result<(u64, u64), Error> {
+        let train = &self.train;
+        if facts.records == 0 {
+            return refuse("the training set is empty");
+        }
+        if facts.records > u64::from(u32::MAX) {
+            return refuse(format!("{} records are more than 2³² − 1", facts.records));
+        }
+        let Some(batch) = train.batch else {
+            return refuse("batch is missing: give the expected batch size B");
+        };
+        if batch == 0 {
+            return refuse("batch is 0; it must be at least 1");
+        }
+        if batch > facts.records {
+            return refuse(format!(
+                "batch {batch} exceeds the {} records of the training set; use at most that",
+                facts.records
+            ));
+        }
+        let per_epoch = Sampler::steps_per_epoch(self.privacy.sampling, facts.records, batch);
+        let steps = match (train.epochs, train.steps) {
+            (Some(_), Some(_)) => return refuse("epochs and steps are both given; give one"),
+            (None, None) => return refuse("neither epochs nor steps is given; give one"),
+            (Some(epochs), None) => match self.privacy.sampling {
+                // q·T = epochs as nearly as whole steps allow.
+                Sampling::Poisson => epochs.saturating_mul(facts.records).div_ceil(batch),
+                Sampling::Shuffle => epochs.saturating_mul(per_epoch),
+            },
+            (None, Some(steps)) => steps,
+        };
+        if steps == 0 || steps > geodp_mechanism::noise::MAX_STEP {
+            return refuse(format!("{steps} steps: there must be 1 to 2³² − 1"));
+        }
+        Ok((batch, steps))
+    }
+
+    fn check_clip(&self) -> Result<Option<Clip>, Error> {
+        let privacy = &self.privacy;
+        if privacy.mechanism == MechanismKind::None
+            && privacy.clip_norm.is_none()
+            && privacy.clip == ClipKind::Flat
+        {
+            return Ok(None);
+        }
+        let clip_norm = privacy.clip_norm.unwrap_or(DEFAULT_CLIP_NORM);
+        Ok(Some(match privacy.clip {
+            ClipKind::Flat => Clip::flat(clip_norm)?,
+            ClipKind::AutoS => Clip::auto_s(clip_norm, AutoS::GAMMA)?,
+            ClipKind::Psac => Clip::psac(clip_norm, Psac::R)?,
+        }))
+    }
+
+    fn check_learning_rate(&self) -> Result<f64, Error> {
+        match self.train.learning_rate {
+            Some(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
+            Some(rate) => refuse(format!("learning_rate is {rate}; it must be finite and > 0")),
+            None => refuse("learning_rate is missing"),
+        }
+    }
+
+    fn check_optimizer(&self) -> Result<OptimizerKind, Error> {
+        let kind = self.train.optimizer.unwrap_or(OptimizerKind::Sgd);
+        if let OptimizerKind::Momentum { momentum } = kind
+            && !(0.0..1.0).contains(&momentum)
+        {
+            return refuse(format!("momentum is {momentum}; it must be in [0, 1)"));
+        }
+        Ok(kind)
+    }
+}
+
+impl Plan {
+    /// T: steps that will happen.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// B.
+    pub fn batch(&self) -> u64 {
+        self.batch
+    }
+
+    /// σ; `None` without privacy.
+    pub fn noise_multiplier(&self) -> Option<f64> {
+        self.guarantee.noise_multiplier()
+    }
+
+    /// What is bought, and how it is accounted.
+    pub fn guarantee(&self) -> &Guarantee {
+        &self.guarantee
+    }
+
+    /// Things the user should know before starting.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Steps in one pass over the data.
+    pub fn steps_per_epoch(&self) -> u64 {
+        Sampler::steps_per_epoch(self.sampling, self.facts.records, self.batch)
+    }
+
+    /// Names and values for a table: the model's size and how it is trained.
+    pub(crate) fn facts_text(&self) -> Vec<(String, String)> {
+        let epochs = self.steps as f64 * self.batch as f64 / self.facts.records as f64;
+        [
+            ("parameters d", self.facts.dim.to_string()),
+            ("steps", format!("{} ({epochs:.1} epochs)", self.steps)),
+            ("optimiser", format!("{}, learning rate {}", self.optimizer, self.learning_rate)),
+            (
+                "clipping",
+                self.clip.as_ref().map_or("none".to_owned(), |_| self.clip_kind.to_string()),
+            ),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+}

@@ -1,0 +1,215 @@
+//! `report.html`: what was trained, what it cost in privacy, how it went, how to do it again.
+//!
+//! Two halves: what may be shown with the model (statement, test accuracy, parameters), and what is
+//! for the data's owner (training loss, gradient norms), marked as that.
+
+use crate::config::RunConfig;
+use crate::plan::Plan;
+use crate::run::metrics::{BINS, BlockMetrics, bin_start};
+use crate::statement::Statement;
+use geodp_report::{Axis, Callout, Chart, Histogram, Page, Role, Section, Series, format};
+use std::time::Duration;
+
+/// Everything the page is made of.
+pub(crate) struct Story<'a> {
+    pub(crate) config: &'a RunConfig,
+    pub(crate) plan: &'a Plan,
+    pub(crate) statement: &'a Statement,
+    pub(crate) metrics: &'a [BlockMetrics],
+    pub(crate) data_name: &'a str,
+    pub(crate) model_name: String,
+    pub(crate) config_toml: &'a str,
+    pub(crate) ledger_records: u64,
+    pub(crate) ledger_head: &'a str,
+}
+
+/// The page.
+pub(crate) fn html(story: &Story<'_>) -> String {
+    Page::new(format!("{} on {}", story.model_name, story.data_name))
+        .subtitle(story.statement.headline())
+        .section(result(story))
+        .section(privacy(story))
+        .section(training(story))
+        .section(diagnostics(story))
+        .section(ledger(story))
+        .section(reproduce(story))
+        .footer(format!("geodp {}", env!("CARGO_PKG_VERSION")))
+        .to_html()
+}
+
+fn role(plan: &Plan) -> Role {
+    match plan.guarantee().kind() {
+        None => Role::NoNoise,
+        Some(crate::budget::Kind::Certified) => Role::Dp,
+        Some(crate::budget::Kind::Conditional) => Role::GeoDp,
+    }
+}
+
+/// An axis that starts at zero, so that lengths compare.
+fn from_zero(title: impl Into<String>, points: &[(f64, f64)]) -> Axis {
+    let largest = points.iter().map(|(_, y)| *y).fold(0.0, f64::max);
+    Axis::linear(title).range(0.0, largest)
+}
+
+fn result(story: &Story<'_>) -> Section {
+    let seconds: f64 = story.metrics.iter().map(|m| m.seconds).sum();
+    let records: u64 = story.metrics.iter().map(|m| m.records).sum();
+    let test = story.metrics.iter().rev().find_map(|m| m.test);
+    let accuracy = test.map_or("not measured".to_owned(), |t| format::percent(t.accuracy));
+    let rate = format!("{} / s", format::count((records as f64 / seconds.max(1e-9)) as u64));
+    Section::new("Result").headline([
+        ("test accuracy".to_owned(), accuracy),
+        (story.statement.epsilon_label(), story.statement.epsilon_text()),
+        ("training time".to_owned(), format::duration(Duration::from_secs_f64(seconds))),
+        ("records".to_owned(), rate),
+    ])
+}
+
+fn privacy(story: &Story<'_>) -> Section {
+    let mut section = Section::new("Privacy statement");
+    for paragraph in story.statement.paragraphs() {
+        section = section.paragraph(paragraph);
+    }
+    for warning in story.plan.warnings() {
+        section = section.callout(Callout::Warning, warning.as_str());
+    }
+    section = section.key_values(story.statement.facts());
+    let epsilon: Vec<(f64, f64)> =
+        story.metrics.iter().filter_map(|m| Some((m.epoch, m.epsilon?.epsilon?))).collect();
+    if let (Some(kind), false) = (story.plan.guarantee().kind(), epsilon.is_empty()) {
+        let delta = story.statement.delta_text();
+        let mut chart = Chart::new(
+            format!("{kind} ε spent"),
+            Axis::linear("epoch"),
+            from_zero(format!("{kind} ε at δ = {delta}"), &epsilon),
+        )
+        .series(Series::line(format!("{kind} ε"), role(story.plan), epsilon));
+        if let Some(budget) = story.plan.guarantee().budget() {
+            chart = chart.mark_y(budget, format!("budget {}", format::epsilon(budget)));
+        }
+        let caption = format!(
+            "The {kind} ε over the training. Steps that would pass the budget do not happen."
+        );
+        section = section.figure(&chart, caption);
+    }
+    section
+}
+
+fn training(story: &Story<'_>) -> Section {
+    let test = |value: fn(&crate::run::TestMetrics) -> f64| -> Vec<(f64, f64)> {
+        story.metrics.iter().filter_map(|m| Some((m.epoch, value(&m.test?)))).collect()
+    };
+    let role = role(story.plan);
+    let accuracy = Chart::new(
+        "Accuracy on held-out records",
+        Axis::linear("epoch"),
+        Axis::linear("test accuracy").unit("%"),
+    )
+    .series(Series::line("test accuracy", role, test(|t| 100.0 * t.accuracy)).markers());
+    let losses = test(|t| t.loss);
+    let loss = Chart::new(
+        "Loss on held-out records",
+        Axis::linear("epoch"),
+        from_zero("test loss (cross-entropy)", &losses),
+    )
+    .series(Series::line("test loss", role, losses).markers());
+    let plan = story.plan;
+    Section::new("Training")
+        .key_values(plan.facts_text())
+        .figure(&accuracy, "Accuracy on the records that took no part in training.")
+        .figure(&loss, "Loss on the same records.")
+}
+
+fn diagnostics(story: &Story<'_>) -> Section {
+    let loss: Vec<(f64, f64)> =
+        story.metrics.iter().filter_map(|m| Some((m.epoch, m.loss?))).collect();
+    let chart = Chart::new(
+        "Training loss",
+        Axis::linear("epoch"),
+        from_zero("training loss (cross-entropy)", &loss),
+    )
+    .series(Series::line("training loss", Role::Neutral, loss));
+    let mut section = Section::new("For the data’s owner")
+        .callout(
+            Callout::Private,
+            "Training losses and gradient norms are computed on the private records without noise. \
+             They are not covered by the statement: leave this section, and metrics.jsonl, out of \
+             what you publish.",
+        )
+        .figure(&chart, "Mean loss of the records of each block of steps, before the step.");
+    if let (Some(histogram), Some(clip)) = (norms(story.metrics), &story.plan.clip) {
+        let clip_norm = clip.sensitivity().get();
+        let clipped = clipped_share(story.metrics);
+        let chart = Chart::new(
+            "Gradient norms",
+            Axis::log("norm of a record’s gradient"),
+            Axis::linear("records"),
+        )
+        .series(Series::histogram("last epoch", Role::Neutral, histogram))
+        .mark_x(clip_norm, format!("C = {clip_norm}"));
+        let caption = format!(
+            "Norms of per-record gradients in the last epoch; {} were longer than C = {clip_norm} \
+             and scaled down.",
+            format::percent(clipped)
+        );
+        section = section.figure(&chart, caption);
+    }
+    section
+}
+
+/// The blocks of the last epoch.
+fn last_epoch(metrics: &[BlockMetrics]) -> impl Iterator<Item = &BlockMetrics> {
+    let end = metrics.last().map_or(0.0, |m| m.epoch);
+    metrics.iter().filter(move |m| m.epoch > end - 1.0)
+}
+
+fn norms(metrics: &[BlockMetrics]) -> Option<Histogram> {
+    let mut counts = vec![0; BINS];
+    for (bin, count) in last_epoch(metrics).flat_map(|m| &m.norms) {
+        *counts.get_mut(*bin)? += count;
+    }
+    let first = counts.iter().position(|c| *c > 0)?;
+    let last = counts.iter().rposition(|c| *c > 0)?;
+    let edges: Vec<f64> = (first..=last + 1).map(bin_start).collect();
+    let middles = (first..=last).flat_map(|bin| {
+        let middle = (bin_start(bin) * bin_start(bin + 1)).sqrt();
+        std::iter::repeat_n(middle, counts[bin] as usize)
+    });
+    Some(Histogram::over(&edges, middles))
+}
+
+fn clipped_share(metrics: &[BlockMetrics]) -> f64 {
+    let (mut clipped, mut records) = (0.0, 0.0);
+    for block in last_epoch(metrics) {
+        clipped += block.clipped.unwrap_or(0.0) * block.records as f64;
+        records += block.records as f64;
+    }
+    if records > 0.0 { clipped / records } else { 0.0 }
+}
+
+fn ledger(story: &Story<'_>) -> Section {
+    Section::new("Ledger")
+        .paragraph(
+            "Every block of steps was written to ledger.jsonl, and made durable, before its weights \
+             could be seen. Each line holds the hash of the line before it.",
+        )
+        .key_values([
+            ("charged".to_owned(), story.statement.charged_text()),
+            ("lines".to_owned(), format::count(story.ledger_records)),
+            ("hash of the last".to_owned(), story.ledger_head.to_owned()),
+        ])
+}
+
+fn reproduce(story: &Story<'_>) -> Section {
+    let mut section = Section::new("Do it again")
+        .paragraph("Save this as run.toml (it is in the run folder, too), then:")
+        .code("geodp train --config run.toml --out again")
+        .code(story.config_toml);
+    if story.config.train.seed.is_none() {
+        section = section.paragraph(
+            "The noise came from the operating system’s generator and its key is gone: a new run \
+             gives other weights of the same privacy.",
+        );
+    }
+    section
+}

@@ -1,0 +1,199 @@
+//! `metrics.jsonl`: one JSON object a block of steps, for the data's owner.
+//!
+//! Losses, accuracies and norms of training batches are computed on private records without noise.
+//! They help to choose a threshold or a learning rate, and they are not covered by the privacy
+//! statement: the file, and the part of the report made from it, are not for release.
+
+use super::files;
+use crate::Error;
+use crate::budget::EpsilonSoFar;
+use geodp_nn::BatchOutcome;
+use serde::{Deserialize, Serialize};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+
+/// Bins of the norm histogram in every power of ten.
+pub const BINS_PER_DECADE: i32 = 8;
+/// Exponent of ten where the histogram starts.
+pub const FIRST_DECADE: i32 = -6;
+/// Number of bins; norms outside fall into the first or the last.
+pub const BINS: usize = 80;
+
+/// One line: what a block of steps looked like, and how the model did after it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlockMetrics {
+    /// Steps done after the block.
+    pub step: u64,
+    /// Passes over the data done after the block.
+    pub epoch: f64,
+    /// Records used in the block.
+    pub records: u64,
+    /// Mean training loss of those records, before each step. Private.
+    pub loss: Option<f64>,
+    /// Training accuracy of those records. Private.
+    pub accuracy: Option<f64>,
+    /// Share of gradients longer than C. Private.
+    pub clipped: Option<f64>,
+    /// Seconds the block took.
+    pub seconds: f64,
+    /// Histogram of gradient norms as (bin, count). Private.
+    pub norms: Vec<(usize, u64)>,
+    /// ε after the block, and its kind; absent without privacy.
+    pub epsilon: Option<EpsilonSoFar>,
+    /// Loss and accuracy on held-out records, where they were measured.
+    pub test: Option<TestMetrics>,
+}
+
+/// How the model does on held-out records.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct TestMetrics {
+    /// Mean loss.
+    pub loss: f64,
+    /// Share of records classified rightly.
+    pub accuracy: f64,
+    /// How many there were.
+    pub records: usize,
+}
+
+/// Gathers the outcomes of a block's steps.
+#[derive(Debug, Default)]
+pub(crate) struct BlockSummary {
+    records: u64,
+    loss: f64,
+    correct: usize,
+    normed: u64,
+    clipped: u64,
+    bins: Vec<u64>,
+}
+
+impl BlockSummary {
+    pub(crate) fn add(&mut self, outcome: &BatchOutcome, clip_norm: Option<f64>) {
+        self.bins.resize(BINS, 0);
+        self.records += outcome.losses.len() as u64;
+        self.loss += outcome.losses.iter().map(|l| f64::from(*l)).sum::<f64>();
+        self.correct += outcome.correct;
+        for norm in &outcome.norms {
+            self.bins[bin_of(f64::from(*norm))] += 1;
+            self.normed += 1;
+            self.clipped += u64::from(clip_norm.is_some_and(|c| f64::from(*norm) > c));
+        }
+    }
+
+    pub(crate) fn metrics(&self) -> BlockMetrics {
+        let share = |part: f64, of: u64| (of > 0).then(|| part / of as f64);
+        BlockMetrics {
+            records: self.records,
+            // A loss that is not a number has no place in JSON.
+            loss: share(self.loss, self.records).filter(|loss| loss.is_finite()),
+            accuracy: share(self.correct as f64, self.records),
+            clipped: share(self.clipped as f64, self.normed),
+            norms: self.bins.iter().copied().enumerate().filter(|(_, count)| *count > 0).collect(),
+            ..BlockMetrics::default()
+        }
+    }
+}
+
+/// The bin of a norm: logarithmic, the ends catch everything beyond (and NaN).
+pub(crate) fn bin_of(norm: f64) -> usize {
+    let place = (norm.log10() - f64::from(FIRST_DECADE)) * f64::from(BINS_PER_DECADE);
+    if place.is_nan() { BINS - 1 } else { place.clamp(0.0, (BINS - 1) as f64) as usize }
+}
+
+/// Lower edge of a bin.
+pub fn bin_start(bin: usize) -> f64 {
+    10f64.powf(f64::from(FIRST_DECADE) + bin as f64 / f64::from(BINS_PER_DECADE))
+}
+
+/// Appends one line.
+pub(crate) fn append(path: &Path, metrics: &BlockMetrics) -> Result<(), Error> {
+    let write = || -> std::io::Result<()> {
+        let mut line = serde_json::to_string(metrics)?;
+        line.push('\n');
+        OpenOptions::new().create(true).append(true).open(path)?.write_all(line.as_bytes())
+    };
+    write().map_err(|source| Error::Write { path: path.to_owned(), source })
+}
+
+/// All whole lines up to `step`; a torn last line, left by a crash, is passed over.
+///
+/// # Errors
+/// [`Error::Damaged`] with the line number if another line cannot be read.
+pub(crate) fn read_until(path: &Path, step: u64) -> Result<Vec<BlockMetrics>, Error> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let bytes = files::read(path)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let mut all = Vec::new();
+    for (at, line) in whole.lines().enumerate() {
+        let metrics: BlockMetrics = serde_json::from_str(line).map_err(|error| Error::Damaged {
+            path: path.to_owned(),
+            reason: format!("line {}: {error}. Delete the file to go on without it", at + 1),
+        })?;
+        if metrics.step <= step {
+            all.push(metrics);
+        }
+    }
+    Ok(all)
+}
+
+/// Replaces the file by these lines: what a resumed run starts from.
+pub(crate) fn rewrite(path: &Path, metrics: &[BlockMetrics]) -> Result<(), Error> {
+    let mut text = String::new();
+    for line in metrics {
+        text.push_str(&serde_json::to_string(line).unwrap_or_default());
+        text.push('\n');
+    }
+    files::write_atomically(path, text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_cover_everything() {
+        assert_eq!(bin_of(0.0), 0);
+        assert_eq!(bin_of(f64::NAN), BINS - 1);
+        assert_eq!(bin_of(f64::INFINITY), BINS - 1);
+        for bin in 0..BINS {
+            let middle = (bin_start(bin) * bin_start(bin + 1)).sqrt();
+            assert_eq!(bin_of(middle), bin);
+        }
+    }
+
+    #[test]
+    fn a_summary_is_a_mean_over_records() {
+        let mut outcome = BatchOutcome::default();
+        outcome.losses = vec![1.0, 3.0];
+        outcome.norms = vec![0.05, 0.2];
+        outcome.correct = 1;
+        let mut summary = BlockSummary::default();
+        summary.add(&outcome, Some(0.1));
+        summary.add(&BatchOutcome::default(), Some(0.1));
+        let metrics = summary.metrics();
+        assert_eq!(
+            (metrics.loss, metrics.accuracy, metrics.clipped),
+            (Some(2.0), Some(0.5), Some(0.5))
+        );
+        assert_eq!(BlockSummary::default().metrics().loss, None);
+    }
+
+    #[test]
+    fn a_torn_line_is_passed_over_and_later_steps_are_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.jsonl");
+        for step in [1, 2, 3] {
+            append(&path, &BlockMetrics { step, ..BlockMetrics::default() }).unwrap();
+        }
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"step\":4,").unwrap();
+        let lines = read_until(&path, 2).unwrap();
+        assert_eq!(lines.iter().map(|l| l.step).collect::<Vec<_>>(), [1, 2]);
+        rewrite(&path, &lines).unwrap();
+        assert_eq!(read_until(&path, 9).unwrap(), lines);
+        std::fs::write(&path, "{}\nnonsense\n{}\n").unwrap();
+        assert!(read_until(&path, 9).is_err());
+    }
+}

@@ -1,0 +1,80 @@
+//! Looking at a run without touching it: where it stands, what it was charged, its page anew.
+
+use super::books::Books;
+use super::checkpoint::Checkpoint;
+use super::metrics::{self, BlockMetrics};
+use super::{files, finish};
+use crate::Error;
+use crate::config::RunConfig;
+use crate::plan::{Facts, Plan};
+use crate::statement::Statement;
+use geodp_data::Split;
+use std::path::{Path, PathBuf};
+
+/// A run as its folder shows it.
+pub struct Review {
+    /// Whether it is finished.
+    pub finished: bool,
+    /// Steps done.
+    pub step: u64,
+    /// The plan.
+    pub plan: Plan,
+    /// What the ledger's charges amount to.
+    pub statement: Statement,
+    folder: PathBuf,
+    config: RunConfig,
+    split: Split,
+    metrics: Vec<BlockMetrics>,
+    ledger: (u64, String),
+}
+
+impl Review {
+    /// Reads a run folder; its ledger is verified.
+    ///
+    /// # Errors
+    /// A folder without a run, or a damaged file.
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        let config_path = folder.join("run.toml");
+        if !config_path.exists() {
+            let reason = "there is no run.toml in it, so it is not a run folder".to_owned();
+            return Err(Error::NotAModel { folder: folder.to_owned(), reason });
+        }
+        let config = RunConfig::read(&config_path)?;
+        let split = config.data.load()?;
+        let dim = config.model.spec(&split.train).build()?.dim();
+        let facts = Facts { records: split.train.len() as u64, dim };
+        let plan = config.plan_params().check(facts)?;
+        let step = Checkpoint::read(&folder.join("checkpoint"))?.position.step;
+        let charges = Books::read_ledger(folder)?;
+        let statement = Statement::new(&plan, charges.steps)?;
+        Ok(Self {
+            finished: folder.join("statement.json").exists(),
+            step,
+            plan,
+            statement,
+            folder: folder.to_owned(),
+            config,
+            split,
+            metrics: metrics::read_until(&folder.join("metrics.jsonl"), step)?,
+            ledger: (charges.records, charges.head),
+        })
+    }
+
+    /// Writes `report.html` anew and returns its path.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub fn write_report(&self) -> Result<PathBuf, Error> {
+        let path = self.folder.join("report.html");
+        let page = finish::page(
+            &self.config,
+            &self.plan,
+            &self.split,
+            &self.statement,
+            &self.metrics,
+            (self.ledger.0, &self.ledger.1),
+        )?;
+        files::write_atomically(&path, page.as_bytes())?;
+        Ok(path)
+    }
+}

@@ -1,0 +1,185 @@
+//! Which records take part in a step: a function of (noise source, step) alone.
+//!
+//! - Poisson (default): every record joins with probability q = B/N, on its own coin. Batch sizes
+//!   vary, and an empty batch is an ordinary step.
+//! - Shuffle: one random order an epoch, cut into batches of B (the last may be shorter); every
+//!   record is used exactly once an epoch. Accounted as that, never as Poisson.
+//!
+//! Coins come from the secure source, addressed by step or epoch: a resumed run draws the same
+//! batches, and a batch can be drawn again without replaying the steps before it.
+
+use geodp_mechanism::{NoiseSource, Purpose};
+use serde::{Deserialize, Serialize};
+
+/// How batches are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sampling {
+    /// Independent coins: the subsampling that accountants amplify.
+    #[default]
+    Poisson,
+    /// A fresh order every epoch, batches of fixed size, no amplification.
+    Shuffle,
+}
+
+impl std::fmt::Display for Sampling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Poisson => "poisson",
+            Self::Shuffle => "shuffle",
+        })
+    }
+}
+
+/// Draws the batch of any step.
+#[derive(Debug, Clone)]
+pub struct Sampler {
+    sampling: Sampling,
+    records: u32,
+    batch: u32,
+    /// The order of the epoch drawn last (shuffle only).
+    order: Option<(u64, Vec<u32>)>,
+}
+
+impl Sampler {
+    /// For `records` records and (expected) batches of `batch`, with 1 ≤ batch ≤ records.
+    pub(crate) fn new(sampling: Sampling, records: u32, batch: u32) -> Self {
+        Self { sampling, records, batch, order: None }
+    }
+
+    /// Steps in one pass over the data.
+    pub(crate) fn steps_per_epoch(sampling: Sampling, records: u64, batch: u64) -> u64 {
+        match sampling {
+            // The nearest whole number: an epoch of Poisson batches is a manner of speaking.
+            Sampling::Poisson => ((records + batch / 2) / batch).max(1),
+            Sampling::Shuffle => records.div_ceil(batch),
+        }
+    }
+
+    /// Replaces `batch` by the records of `step`, in ascending order for Poisson.
+    pub fn draw(
+        &mut self,
+        noise: &NoiseSource,
+        step: u64,
+        batch: &mut Vec<u32>,
+    ) -> Result<(), geodp_mechanism::Error> {
+        batch.clear();
+        match self.sampling {
+            Sampling::Poisson => self.draw_poisson(noise, step, batch),
+            Sampling::Shuffle => self.draw_shuffled(noise, step, batch),
+        }
+    }
+
+    fn draw_poisson(
+        &self,
+        noise: &NoiseSource,
+        step: u64,
+        batch: &mut Vec<u32>,
+    ) -> Result<(), geodp_mechanism::Error> {
+        if self.batch == self.records {
+            batch.extend(0..self.records);
+            return Ok(());
+        }
+        let mut stream = noise.stream(Purpose::Sampling, step, 0)?;
+        // ⌊q·2⁶⁴⌋: the chance is q rounded down by less than 2⁻⁶⁴, never above the q accounted.
+        let threshold = ((u128::from(self.batch) << 64) / u128::from(self.records)) as u64;
+        batch.extend((0..self.records).filter(|_| stream.word() < threshold));
+        Ok(())
+    }
+
+    fn draw_shuffled(
+        &mut self,
+        noise: &NoiseSource,
+        step: u64,
+        batch: &mut Vec<u32>,
+    ) -> Result<(), geodp_mechanism::Error> {
+        let (records, size) = (u64::from(self.records), u64::from(self.batch));
+        let steps = Self::steps_per_epoch(Sampling::Shuffle, records, size);
+        let (epoch, place) = (step / steps, step % steps);
+        if self.order.as_ref().is_none_or(|(drawn, _)| *drawn != epoch) {
+            let mut stream = noise.stream(Purpose::Shuffling, epoch, 0)?;
+            let mut order: Vec<u32> = (0..self.records).collect();
+            for last in (1..order.len()).rev() {
+                order.swap(last, stream.below(last as u64 + 1) as usize);
+            }
+            self.order = Some((epoch, order));
+        }
+        if let Some((_, order)) = &self.order {
+            let start = (place * size) as usize;
+            let end = order.len().min(start + size as usize);
+            batch.extend_from_slice(&order[start..end]);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batches(sampling: Sampling, records: u32, size: u32, steps: u64) -> Vec<Vec<u32>> {
+        let mut sampler = Sampler::new(sampling, records, size);
+        let noise = NoiseSource::from_seed(1);
+        (0..steps)
+            .map(|step| {
+                let mut batch = vec![99];
+                sampler.draw(&noise, step, &mut batch).unwrap();
+                batch
+            })
+            .collect()
+    }
+
+    /// Each record's count is binomial; 5.5 standard errors have a false-alarm rate of 4e-8 each.
+    #[test]
+    fn poisson_includes_every_record_at_rate_q() {
+        let (records, size, steps) = (50, 20, 20_000);
+        let batches = batches(Sampling::Poisson, records, size, steps);
+        let q = f64::from(size) / f64::from(records);
+        let bound = 5.5 * (steps as f64 * q * (1.0 - q)).sqrt();
+        let mut counts = vec![0.0; records as usize];
+        let mut pairs = 0.0;
+        for batch in &batches {
+            batch.iter().for_each(|i| counts[*i as usize] += 1.0);
+            pairs += f64::from(u8::from(batch.contains(&3) && batch.contains(&4)));
+        }
+        assert!(counts.iter().all(|c| (c - q * steps as f64).abs() < bound), "{counts:?}");
+        // Independent: two given records meet at rate q².
+        assert!((pairs - q * q * steps as f64).abs() < bound);
+        // The batch size varies as a binomial does; a fixed size would not be Poisson sampling.
+        let variance = batches.iter().map(|b| (b.len() as f64 - 20.0).powi(2)).sum::<f64>();
+        assert!((variance / steps as f64 - 12.0).abs() < 0.8);
+    }
+
+    #[test]
+    fn poisson_of_everything_is_everything() {
+        assert!(batches(Sampling::Poisson, 7, 7, 3).iter().all(|b| *b == [0, 1, 2, 3, 4, 5, 6]));
+    }
+
+    #[test]
+    fn poisson_may_draw_nobody() {
+        assert!(batches(Sampling::Poisson, 5, 1, 200).iter().any(Vec::is_empty));
+    }
+
+    #[test]
+    fn shuffle_uses_every_record_once_an_epoch() {
+        let batches = batches(Sampling::Shuffle, 10, 4, 6);
+        assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [4, 4, 2, 4, 4, 2]);
+        for epoch in batches.chunks(3) {
+            let mut all: Vec<u32> = epoch.concat();
+            all.sort_unstable();
+            assert_eq!(all, (0..10).collect::<Vec<_>>());
+        }
+        assert_ne!(batches[..3], batches[3..], "epochs have their own order");
+    }
+
+    #[test]
+    fn any_step_can_be_drawn_alone() {
+        for sampling in [Sampling::Poisson, Sampling::Shuffle] {
+            let all = batches(sampling, 100, 30, 9);
+            let mut late = Vec::new();
+            let noise = NoiseSource::from_seed(1);
+            Sampler::new(sampling, 100, 30).draw(&noise, 7, &mut late).unwrap();
+            assert_eq!(late, all[7]);
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The privacy statement of a run: which ε of which kind, under which adjacency, with which noise.
+//!
+//! There is no field called just "epsilon": every number stands in a claim that names its kind. A
+//! GeoDP run has no certified claim at all.
+
+use crate::Error;
+use crate::budget::{Accounting, Guarantee, Kind};
+use crate::plan::Plan;
+use crate::sampler::Sampling;
+use geodp_account::{
+    Accountant, Adjacency, AsPublished, Bracket, Certified, Conditional, GeoDpStatement, Method,
+};
+use serde::Serialize;
+use std::fmt;
+
+/// One claim about the released weights.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Claim {
+    /// The weights are (ε, δ)-differentially private.
+    Certified(Certified),
+    /// The weights are (ε, δ)-differentially private if an assumption holds.
+    Conditional(Conditional),
+    /// The figure the paper's own accounting gives.
+    AsPublished(AsPublished),
+    /// No noise was added: there is no privacy.
+    NotPrivate,
+}
+
+impl Claim {
+    /// ε and δ, unless there is no privacy.
+    fn numbers(&self) -> Option<(Bracket, f64)> {
+        match self {
+            Self::Certified(claim) => Some((claim.epsilon(), claim.delta())),
+            Self::Conditional(claim) => Some((claim.epsilon, claim.delta)),
+            Self::AsPublished(claim) => Some((claim.epsilon, claim.delta)),
+            Self::NotPrivate => None,
+        }
+    }
+
+    /// The word that stands before every ε of this kind.
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Certified(_) => "certified",
+            Self::Conditional(_) => "conditional",
+            Self::AsPublished(_) => "as published",
+            Self::NotPrivate => "no privacy",
+        }
+    }
+}
+
+/// Where the noise came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "origin", content = "seed")]
+pub enum NoiseOrigin {
+    /// The operating system's generator.
+    OperatingSystem,
+    /// A seed: whoever knows it knows the noise, and nothing is private against them.
+    Seed(u64),
+}
+
+/// What privacy a run bought.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Statement {
+    /// Every claim, the strongest first.
+    pub claims: Vec<Claim>,
+    /// Which change of the data the claims are about; absent without privacy.
+    pub adjacency: Option<Adjacency>,
+    /// How batches were drawn.
+    pub sampling: Sampling,
+    /// Where the noise came from.
+    pub noise: NoiseOrigin,
+    /// σ; absent without privacy.
+    pub noise_multiplier: Option<f64>,
+    /// β; GeoDP only.
+    pub beta: Option<f64>,
+    /// C; absent where nothing is clipped.
+    pub clip_norm: Option<f64>,
+    /// B.
+    pub batch: u64,
+    /// N.
+    pub records: u64,
+    /// Steps charged in the ledger.
+    pub steps_charged: u64,
+}
+
+impl Statement {
+    /// The statement of `plan` after `steps_charged` steps.
+    ///
+    /// # Errors
+    /// If the accountant refuses.
+    pub fn new(plan: &Plan, steps_charged: u64) -> Result<Self, Error> {
+        let private = match &plan.guarantee {
+            Guarantee::None => None,
+            Guarantee::Private(accounting) => Some(accounting),
+        };
+        let claims = match private {
+            None => vec![Claim::NotPrivate],
+            Some(accounting) => claims(accounting, accounting.units(steps_charged))?,
+        };
+        Ok(Self {
+            claims,
+            adjacency: private.map(Accounting::adjacency),
+            sampling: plan.sampling,
+            noise: plan.seed.map_or(NoiseOrigin::OperatingSystem, NoiseOrigin::Seed),
+            noise_multiplier: private.map(|a| a.noise_multiplier),
+            beta: private.and_then(|a| a.beta),
+            clip_norm: plan.clip.as_ref().map(|clip| clip.sensitivity().get()),
+            batch: plan.batch,
+            records: plan.facts.records,
+            steps_charged,
+        })
+    }
+}
+
+fn claims(accounting: &Accounting, units: u64) -> Result<Vec<Claim>, Error> {
+    let (delta, adjacency) = (accounting.delta, accounting.adjacency());
+    match accounting.kind {
+        Kind::Certified => {
+            let mut accountant = accounting.accountant()?;
+            accountant.compose(&accounting.event(), units)?;
+            Ok(vec![Claim::Certified(Certified::by(&accountant, delta)?)])
+        }
+        Kind::Conditional => {
+            let event = accounting.event();
+            let both = GeoDpStatement::new(&event, units, delta, adjacency, Method::Pld)?;
+            let epsilon = accounting.epsilon_of(units)?;
+            let conditional = Conditional { epsilon, ..both.conditional };
+            Ok(vec![Claim::Conditional(conditional), Claim::AsPublished(both.as_published)])
+        }
+    }
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((epsilon, delta)) = self.numbers() else {
+            return f.write_str("no privacy: no noise was added (ε = ∞)");
+        };
+        write!(f, "{} ε = {} at δ = {delta:e}", self.word(), round_up(epsilon.upper))?;
+        match self {
+            Self::AsPublished(claim) => write!(f, " + δ′, δ′ up to {}", claim.delta_prime_at_most),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An ε with four decimals, rounded up: what is printed still bounds.
+fn round_up(epsilon: f64) -> String {
+    if epsilon.is_infinite() {
+        return "∞".to_owned();
+    }
+    format!("{:.4}", (epsilon * 1e4).ceil() / 1e4)
+}
+
+impl Statement {
+    /// The first claim in one line.
+    pub fn headline(&self) -> String {
+        let mut line = self.claims.first().map_or(String::new(), Claim::to_string);
+        if let NoiseOrigin::Seed(seed) = self.noise
+            && self.noise_multiplier.is_some()
+        {
+            line += &format!(" (seeded noise, seed {seed}: for experiments)");
+        }
+        line
+    }
+
+    /// The statement in sentences.
+    pub fn paragraphs(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for claim in &self.claims {
+            all.push(match claim {
+                Claim::Certified(_) => format!(
+                    "{claim}. Whoever sees the weights learns at most this much about whether any \
+                     one record was {}. This is a theorem; it assumes nothing about the data.",
+                    self.change()
+                ),
+                Claim::Conditional(conditional) => format!(
+                    "{claim}. This holds if {}. It is not a guarantee: a record that moves the \
+                     direction further is protected less than this says.",
+                    conditional.assumption
+                ),
+                Claim::AsPublished(_) => format!(
+                    "{claim}. This is what the paper's accounting gives: magnitude and direction \
+                     count as one release, and δ′ is the chance that the direction leaves the region \
+                     β describes. It stands here for comparison."
+                ),
+                Claim::NotPrivate => "No noise was added. The weights may reveal the training \
+                     records; do not release them as private."
+                    .to_owned(),
+            });
+        }
+        match self.noise {
+            NoiseOrigin::Seed(seed) if self.noise_multiplier.is_some() => all.push(format!(
+                "The noise was made from the seed {seed}. Against anyone who knows the seed nothing \
+                 is private: this run is an experiment."
+            )),
+            _ => {}
+        }
+        all
+    }
+
+    fn change(&self) -> &'static str {
+        match self.adjacency {
+            Some(Adjacency::ReplaceOne) => "replaced by another",
+            _ => "there or not",
+        }
+    }
+
+    /// "certified ε" and the like.
+    pub(crate) fn epsilon_label(&self) -> String {
+        match self.claims.first() {
+            Some(claim) if claim.numbers().is_some() => format!("{} ε", claim.word()),
+            _ => "privacy".to_owned(),
+        }
+    }
+
+    /// The first claim's number.
+    pub(crate) fn epsilon_text(&self) -> String {
+        match self.claims.first().and_then(Claim::numbers) {
+            Some((epsilon, _)) => round_up(epsilon.upper),
+            None => "none (ε = ∞)".to_owned(),
+        }
+    }
+
+    /// δ of the first claim.
+    pub(crate) fn delta_text(&self) -> String {
+        let numbers = self.claims.first().and_then(Claim::numbers);
+        numbers.map_or("–".to_owned(), |(_, delta)| format!("{delta:e}"))
+    }
+
+    /// What the ledger was charged with.
+    pub(crate) fn charged_text(&self) -> String {
+        let rate = self.batch as f64 / self.records as f64;
+        match (self.noise_multiplier, self.sampling) {
+            (None, _) => format!("{} steps without privacy", self.steps_charged),
+            (Some(sigma), Sampling::Poisson) => {
+                format!("{} steps at q = {rate:.6}, σ = {sigma:.4}", self.steps_charged)
+            }
+            (Some(sigma), Sampling::Shuffle) => {
+                format!("{} steps of shuffled epochs, σ = {sigma:.4}", self.steps_charged)
+            }
+        }
+    }
+
+    /// Names and values for a table.
+    pub fn facts(&self) -> Vec<(String, String)> {
+        let mut facts = Vec::new();
+        let mut add = |name: &str, value: Option<String>| {
+            facts.extend(value.map(|value| (name.to_owned(), value)));
+        };
+        add(
+            "neighbouring data sets",
+            self.adjacency.map(|a| match a {
+                Adjacency::AddRemove => "one record added or removed".to_owned(),
+                Adjacency::ReplaceOne => "one record replaced".to_owned(),
+            }),
+        );
+        add(
+            "sampling",
+            Some(format!("{}, B = {} of N = {}", self.sampling, self.batch, self.records)),
+        );
+        add("noise multiplier σ", self.noise_multiplier.map(|s| format!("{s:.4}")));
+        add("bounding factor β", self.beta.map(|b| b.to_string()));
+        add("clipping threshold C", self.clip_norm.map(|c| c.to_string()));
+        add(
+            "noise from",
+            self.noise_multiplier.map(|_| match self.noise {
+                NoiseOrigin::OperatingSystem => {
+                    "the operating system’s secure generator".to_owned()
+                }
+                NoiseOrigin::Seed(seed) => format!("seed {seed} (not private against its knowers)"),
+            }),
+        );
+        facts
+    }
+}
+
+impl fmt::Display for Statement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for paragraph in self.paragraphs() {
+            writeln!(f, "{paragraph}")?;
+        }
+        for (name, value) in self.facts() {
+            writeln!(f, "  {name}: {value}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! Plans that make no sense are refused with a reason that names the parameter.
+
+use geodp::config::RunConfig;
+use geodp::optimizer::OptimizerKind;
+use geodp::params::{MechanismKind, PlanParams};
+use geodp::plan::Facts;
+use geodp::sampler::Sampling;
+use geodp::statement::{Claim, Statement};
+
+const FACTS: Facts = Facts { records: 1000, dim: 10 };
+
+fn good() -> PlanParams {
+    let mut params = PlanParams::default();
+    params.privacy.noise_multiplier = Some(1.0);
+    params.train.batch = Some(50);
+    params.train.epochs = Some(2);
+    params.train.learning_rate = Some(0.1);
+    params
+}
+
+fn refusal(change: impl FnOnce(&mut PlanParams)) -> String {
+    let mut params = good();
+    change(&mut params);
+    params.check(FACTS).expect_err("this plan should be refused").to_string()
+}
+
+#[test]
+fn a_good_plan_passes() {
+    let plan = good().check(FACTS).unwrap();
+    assert_eq!((plan.steps(), plan.batch(), plan.noise_multiplier()), (40, 50, Some(1.0)));
+    assert!(plan.warnings().is_empty());
+}
+
+#[test]
+fn wrong_mixes_are_refused_with_the_reason() {
+    let cases: Vec<(String, &str)> = vec![
+        (refusal(|p| p.privacy.epsilon = Some(1.0)), "noise_multiplier and epsilon are both given"),
+        (refusal(|p| p.privacy.beta = Some(0.1)), "DP has none"),
+        (refusal(|p| p.privacy.mechanism = MechanismKind::Geodp), "needs beta"),
+        (
+            refusal(|p| {
+                p.privacy.mechanism = MechanismKind::Geodp;
+                p.privacy.beta = Some(1.5);
+            }),
+            "β is 1.5",
+        ),
+        (refusal(|p| p.privacy.mechanism = MechanismKind::None), "adds no noise"),
+        (refusal(|p| p.train.batch = Some(1001)), "exceeds the 1000 records"),
+        (refusal(|p| p.train.batch = Some(0)), "batch is 0"),
+        (refusal(|p| p.train.batch = None), "batch is missing"),
+        (refusal(|p| p.train.steps = Some(7)), "epochs and steps are both given"),
+        (refusal(|p| p.train.epochs = None), "neither epochs nor steps"),
+        (refusal(|p| p.train.epochs = Some(0)), "0 steps"),
+        (refusal(|p| p.train.learning_rate = Some(-1.0)), "learning_rate is -1"),
+        (refusal(|p| p.train.learning_rate = None), "learning_rate is missing"),
+        (refusal(|p| p.privacy.noise_multiplier = Some(0.0)), "noise_multiplier is 0"),
+        (refusal(|p| p.privacy.noise_multiplier = Some(f64::NAN)), "noise_multiplier is NaN"),
+        (refusal(|p| p.privacy.clip_norm = Some(0.0)), "C is 0"),
+        (refusal(|p| p.privacy.delta = Some(1.0)), "delta"),
+        (refusal(|p| p.privacy.epsilon_limit = Some(1e-6)), "does not allow a single step"),
+        (
+            refusal(|p| p.train.optimizer = Some(OptimizerKind::Momentum { momentum: 1.0 })),
+            "momentum is 1",
+        ),
+        (refusal(|p| p.train.checkpoint_every = Some(0)), "checkpoint_every is 0"),
+    ];
+    for (message, expected) in cases {
+        assert!(message.contains(expected), "“{message}” should say “{expected}”");
+    }
+    let empty = good().check(Facts { records: 0, dim: 10 }).unwrap_err().to_string();
+    assert!(empty.contains("empty"));
+}
+
+#[test]
+fn a_target_is_met_and_never_passed() {
+    for (mechanism, beta) in [(MechanismKind::Dp, None), (MechanismKind::Geodp, Some(0.1))] {
+        for sampling in [Sampling::Poisson, Sampling::Shuffle] {
+            let mut params = good();
+            params.privacy.mechanism = mechanism;
+            params.privacy.beta = beta;
+            params.privacy.noise_multiplier = None;
+            params.privacy.epsilon = Some(2.0);
+            params.privacy.sampling = sampling;
+            let plan = params.check(FACTS).unwrap();
+            let epsilon = plan.guarantee().epsilon_so_far(plan.steps()).unwrap().unwrap();
+            let spent = epsilon.epsilon.unwrap();
+            assert!(spent <= 2.0 && spent > 1.995, "{mechanism} {sampling}: {epsilon}");
+            let statement = Statement::new(&plan, plan.steps()).unwrap();
+            let claimed = match &statement.claims[0] {
+                Claim::Certified(claim) => claim.epsilon().upper,
+                Claim::Conditional(claim) => claim.epsilon.upper,
+                other => panic!("{other}"),
+            };
+            assert_eq!(claimed, spent, "{mechanism} {sampling}: statement and ledger differ");
+        }
+    }
+}
+
+/// GeoDP releases magnitude and direction: its conditional ε needs √2 times the noise of DP's.
+#[test]
+fn geodp_needs_root_two_more_noise_for_the_same_epsilon() {
+    let sigma = |mechanism, beta| {
+        let mut params = good();
+        params.privacy.noise_multiplier = None;
+        params.privacy.epsilon = Some(2.0);
+        params.privacy.mechanism = mechanism;
+        params.privacy.beta = beta;
+        params.check(FACTS).unwrap().noise_multiplier().unwrap()
+    };
+    let ratio = sigma(MechanismKind::Geodp, Some(0.1)) / sigma(MechanismKind::Dp, None);
+    assert!((ratio - std::f64::consts::SQRT_2).abs() < 2e-3, "{ratio}");
+}
+
+#[test]
+fn a_limit_cuts_the_steps() {
+    let mut params = good();
+    let free = params.check(FACTS).unwrap();
+    params.privacy.epsilon_limit = Some(1.5);
+    let limited = params.check(FACTS).unwrap();
+    assert!(limited.steps() < free.steps() && limited.steps() > 0);
+    let epsilon =
+        |steps: u64| limited.guarantee().epsilon_so_far(steps).unwrap().unwrap().epsilon.unwrap();
+    assert!(epsilon(limited.steps()) <= 1.5 && epsilon(limited.steps() + 1) > 1.5);
+}
+
+#[test]
+fn a_large_delta_and_a_seed_are_warned_of() {
+    let mut params = good();
+    params.privacy.delta = Some(0.01);
+    params.train.seed = Some(4);
+    let warnings = params.check(FACTS).unwrap().warnings().join("\n");
+    assert!(warnings.contains("not below 1/N") && warnings.contains("seed = 4"), "{warnings}");
+}
+
+#[test]
+fn configs_come_back_from_toml_and_unknown_keys_name_the_nearest() {
+    let text = "[data]\nsource = \"mnist\"\n[model]\nname = \"cnn\"\n[privacy]\nepsilon = 3.0\n";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.toml");
+    std::fs::write(&path, text).unwrap();
+    let mut config = RunConfig::read(&path).unwrap();
+    config.complete();
+    std::fs::write(&path, config.to_toml().unwrap()).unwrap();
+    assert_eq!(RunConfig::read(&path).unwrap(), config);
+
+    std::fs::write(&path, text.replace("epsilon", "epsilom")).unwrap();
+    let error = RunConfig::read(&path).unwrap_err().to_string();
+    assert!(error.contains("epsilom") && error.contains("Did you mean `epsilon`?"), "{error}");
+    std::fs::write(&path, text.replace("mnist", "mnits")).unwrap();
+    let error = RunConfig::read(&path).unwrap_err().to_string();
+    assert!(error.contains("Did you mean `mnist`?"), "{error}");
+}
