@@ -28,3 +28,12 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
         ExitCode::FAILURE
     }
 }
+
+/// A library error with the exit code it deserves: the user's input, or the system.
+pub(crate) fn classify(error: geodp::Error) -> anyhow::Error {
+    use geodp::Error as E;
+    match error {
+        E::Write { .. } | E::Engine { .. } | E::Diverged { .. } => error.into(),
+        _ => bad_input(error),
+    }
+}

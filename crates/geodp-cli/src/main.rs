@@ -5,6 +5,9 @@
 
 mod commands;
 mod failure;
+mod interrupt;
+mod progress;
+mod summary;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -23,12 +26,24 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Demo(commands::demo::Args),
+    Train(Box<commands::train::Args>),
+    Evaluate(commands::evaluate::Args),
+    Predict(commands::predict::Args),
+    Data(commands::data::Args),
+    Report(commands::report::Args),
+    Completions(commands::completions::Args),
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Demo(args) => commands::demo::run(args, cli.json),
+        Command::Train(args) => commands::train::run(*args, cli.json),
+        Command::Evaluate(args) => commands::evaluate::run(args, cli.json),
+        Command::Predict(args) => commands::predict::run(args, cli.json),
+        Command::Data(args) => commands::data::run(args, cli.json),
+        Command::Report(args) => commands::report::run(args, cli.json),
+        Command::Completions(args) => commands::completions::run(args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,83 @@
+//! `geodp train`: a private training from flags or a config file, into a run folder.
+
+use crate::commands::settings::Settings;
+use crate::failure::classify;
+use crate::progress::TrainingBar;
+use crate::{interrupt, summary};
+use geodp::run::{Ended, Run};
+use std::path::PathBuf;
+
+/// Train a model privately, or resume a training.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  geodp train --data mnist --model cnn --epsilon 3 --out runs/mnist
+  geodp train --config run.toml --out runs/again
+  geodp train --resume runs/mnist")]
+pub(crate) struct Args {
+    /// Continue the run in this folder; nothing else may be given.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "out"])]
+    resume: Option<PathBuf>,
+    /// Folder of the new run; a numbered one under runs/ if absent.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+    /// Threads to use; all cores if absent. Never changes the result.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    threads: Option<u64>,
+}
+
+pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
+    let run = match &args.resume {
+        Some(folder) => {
+            args.settings.refuse_all("--resume continues a run as it was planned")?;
+            Run::resume(folder).map_err(classify)?
+        }
+        None => {
+            let config = args.settings.config()?;
+            let folder = match args.out {
+                Some(folder) => folder,
+                None => next_folder("train")?,
+            };
+            Run::create(&folder, config).map_err(classify)?
+        }
+    };
+    let folder = run.folder().to_owned();
+    let stop = interrupt::flag()?;
+    let mut bar = TrainingBar::new(run.plan(), run.steps_done(), "", json);
+    if !json {
+        summary::announce(&run);
+    }
+    let ended = in_pool(args.threads, || run.execute(&mut bar, stop))?.map_err(classify)?;
+    bar.finish();
+    match ended {
+        Ended::Finished(finished) => summary::print(&finished, &folder, json),
+        Ended::Interrupted { step } => {
+            eprintln!(
+                "stopped after step {step}; continue with: geodp train --resume {}",
+                folder.display()
+            );
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// runs/NAME-001, runs/NAME-002, …: the first that does not exist.
+pub(crate) fn next_folder(name: &str) -> anyhow::Result<PathBuf> {
+    (1..10_000)
+        .map(|number| PathBuf::from(format!("runs/{name}-{number:03}")))
+        .find(|folder| !folder.exists())
+        .ok_or_else(|| crate::failure::bad_input("runs/ is full; give a folder with --out"))
+}
+
+/// Runs `work` on a pool of its own size, or on the global one.
+fn in_pool<T: Send>(threads: Option<u64>, work: impl FnOnce() -> T + Send) -> anyhow::Result<T> {
+    match threads {
+        None => Ok(work()),
+        Some(threads) => {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build()?;
+            Ok(pool.install(work))
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The bar of a training: samples/s, loss, accuracy, ε so far with its kind, time left.
+//!
+//! Drawn on standard error, and only on a terminal; elsewhere one line an epoch.
+
+use geodp::plan::Plan;
+use geodp::run::{BlockMetrics, Observer, Progress};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::time::Instant;
+
+/// Shows a training.
+pub(crate) struct TrainingBar {
+    bar: ProgressBar,
+    label: String,
+    /// Lines instead of a bar: standard error is not a terminal.
+    lines: bool,
+    quiet: bool,
+    started: Instant,
+    records: u64,
+    loss: Option<f64>,
+    epsilon: String,
+    test: String,
+}
+
+impl TrainingBar {
+    /// A bar for the rest of `plan`; `label` stands before it; `quiet` draws nothing.
+    pub(crate) fn new(plan: &Plan, steps_done: u64, label: &str, quiet: bool) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = if quiet || !terminal {
+            ProgressBar::hidden()
+        } else {
+            let bar = ProgressBar::new(plan.steps()).with_position(steps_done);
+            let template = format!("{label}{{bar:24}} {{percent:>3}}% {{msg}} · {{eta}} left");
+            // The template is fixed text: if it were wrong, the default style would do.
+            bar.set_style(
+                ProgressStyle::with_template(&template)
+                    .unwrap_or_else(|_| ProgressStyle::default_bar())
+                    .progress_chars("█▉▊▋▌▍▎▏ "),
+            );
+            bar
+        };
+        Self {
+            bar,
+            label: label.to_owned(),
+            lines: !terminal,
+            quiet,
+            started: Instant::now(),
+            records: 0,
+            loss: None,
+            epsilon: String::new(),
+            test: String::new(),
+        }
+    }
+
+    /// Removes the bar.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn message(&self) -> String {
+        let rate = self.records as f64 / self.started.elapsed().as_secs_f64().max(1e-9);
+        let loss = self.loss.map_or(String::new(), |loss| format!(" · loss {loss:.3}"));
+        format!("{:.1}k samples/s{loss}{}{}", rate / 1000.0, self.test, self.epsilon)
+    }
+}
+
+impl Observer for TrainingBar {
+    fn on_step(&mut self, progress: &Progress) {
+        self.records += progress.records as u64;
+        if let Some(loss) = progress.loss {
+            // A running mean: single batches jump.
+            self.loss = Some(self.loss.map_or(loss, |mean| 0.9 * mean + 0.1 * loss));
+        }
+        self.bar.set_position(progress.step);
+        if progress.step.is_multiple_of(4) {
+            self.bar.set_message(self.message());
+        }
+    }
+
+    fn on_block(&mut self, metrics: &BlockMetrics) {
+        if let Some(epsilon) = &metrics.epsilon {
+            self.epsilon = format!(" · {epsilon}");
+        }
+        if let Some(test) = metrics.test {
+            self.test = format!(" · test {:.2} %", 100.0 * test.accuracy);
+            if self.lines && !self.quiet {
+                eprintln!("{}epoch {:.1}: {}", self.label, metrics.epoch, self.message());
+            }
+        }
+        self.bar.set_message(self.message());
+    }
+
+    fn on_warning(&mut self, message: &str) {
+        self.bar.suspend(|| eprintln!("warning: {message}"));
+    }
+}

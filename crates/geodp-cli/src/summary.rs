@@ -1,0 +1,59 @@
+//! What a training prints before it starts and when it is done.
+
+use geodp::run::{Finished, Run};
+use geodp_report::format;
+use std::path::Path;
+
+/// Data, model and plan, before the first step.
+pub(crate) fn announce(run: &Run) {
+    let (plan, split) = (run.plan(), run.split());
+    eprintln!(
+        "{} ({} parameters) on {}: {} records to train on, {} to test on",
+        run.config().model,
+        format::count(run.network().dim() as u64),
+        split.train.name(),
+        format::count(split.train.len() as u64),
+        format::count(split.test.len() as u64)
+    );
+    let noise = match (plan.noise_multiplier(), plan.guarantee().kind()) {
+        (Some(sigma), Some(kind)) => {
+            let budget = plan.guarantee().budget();
+            let budget = budget.map_or(String::new(), |b| format!(", within {kind} ε = {b}"));
+            format!("noise multiplier σ = {sigma:.4}{budget}")
+        }
+        _ => "no noise, no privacy".to_owned(),
+    };
+    eprintln!("{} steps of B = {}, {noise}", format::count(plan.steps()), plan.batch());
+    if run.steps_done() > 0 {
+        eprintln!("resuming after step {}", format::count(run.steps_done()));
+    }
+}
+
+/// Accuracy, statement and where everything is.
+pub(crate) fn print(finished: &Finished, folder: &Path, json: bool) -> anyhow::Result<()> {
+    let seconds: f64 = finished.metrics.iter().map(|m| m.seconds).sum();
+    let records: u64 = finished.metrics.iter().map(|m| m.records).sum();
+    let rate = records as f64 / seconds.max(1e-9);
+    if json {
+        let result = serde_json::json!({
+            "folder": folder,
+            "test": finished.test(),
+            "statement": finished.statement,
+            "seconds": seconds,
+            "samples_per_second": rate,
+        });
+        println!("{}", serde_json::to_string_pretty(&result)?);
+        return Ok(());
+    }
+    if let Some(test) = finished.test() {
+        println!("test accuracy  {}", format::percent(test.accuracy));
+    }
+    println!("privacy        {}", finished.statement.headline());
+    for claim in finished.statement.claims.iter().skip(1) {
+        println!("               {claim}");
+    }
+    let time = format::duration(std::time::Duration::from_secs_f64(seconds));
+    println!("time           {time}, {} samples/s", format::count(rate as u64));
+    println!("results        {}", folder.join("report.html").display());
+    Ok(())
+}
