@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Random, loss, slope, table};
+use common::{Random, Table, loss, slope, table};
 use geodp_nn::{LayerSpec, Loss, Network, NetworkSpec, ResnetSpec};
 use proptest::prelude::*;
 
@@ -29,19 +29,24 @@ fn weights_of(network: &Network, seed: u64) -> Vec<f32> {
 /// Losses, probabilities and `slopes` random gradient entries of a few samples.
 fn check(spec: &NetworkSpec, slopes: usize, seed: u64) {
     let network = spec.build().expect("valid network");
+    let data = table(network.input_len(), network.classes(), 3, seed);
+    check_on(spec, &data, slopes, seed);
+}
+
+fn check_on(spec: &NetworkSpec, data: &Table, slopes: usize, seed: u64) {
+    let network = spec.build().expect("valid network");
     let weights = weights_of(&network, seed);
     let exact: Vec<f64> = weights.iter().map(|&w| f64::from(w)).collect();
-    let data = table(network.input_len(), network.classes(), 3, seed);
     let mut random = Random(seed ^ 0x5eed);
     let mut gradient = vec![0.0; network.dim()];
     let mut probabilities = vec![0.0; network.classes()];
     for sample in 0..3u32 {
         let (input, label) = (&data.inputs[sample as usize], data.labels[sample as usize]);
-        let outcome = network.sample_gradient(&weights, &data, sample, &mut gradient).unwrap();
+        let outcome = network.sample_gradient(&weights, data, sample, &mut gradient).unwrap();
         let (expected, of_class) = loss(spec, &exact, input, label);
         let got = f64::from(outcome.losses[0]);
         assert!((got - expected).abs() <= 1e-5 * (1.0 + expected.abs()), "{got} not {expected}");
-        network.predict(&weights, &data, &[sample], &mut probabilities).unwrap();
+        network.predict(&weights, data, &[sample], &mut probabilities).unwrap();
         for (got, expected) in probabilities.iter().zip(of_class) {
             assert!((f64::from(*got) - expected).abs() < 1e-5, "{got} not {expected}");
         }
@@ -109,6 +114,16 @@ fn pools() {
             let mean = LayerSpec::AvgPool { kernel, stride };
             check(&images(2, height, width, vec![conv(3, 3, 1, 1, true), mean]), 20, 4);
         }
+    }
+}
+
+/// Images have flat backgrounds: where all of a window is equal, the gradient goes to one place.
+#[test]
+fn pools_of_equal_values() {
+    for (kernel, stride) in [(2, None), (3, Some(2))] {
+        let data = Table { inputs: vec![vec![0.7; 36]; 3], labels: vec![0, 1, 2] };
+        let layers = vec![conv(2, 1, 1, 0, true), LayerSpec::MaxPool { kernel, stride }];
+        check_on(&images(1, 6, 6, layers), &data, 40, 5);
     }
 }
 
