@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
 /// Stripes of a long batch: enough for many cores, few enough that their sums stay small.
-const STRIPES: usize = 32;
+const STRIPES: usize = 24;
 /// Samples that a stripe should have at least.
 const STRIPE_SAMPLES: usize = 64;
 /// Samples of a chunk; the longer, the less the sums over lanes cost, and the more must be kept.

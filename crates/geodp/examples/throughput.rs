@@ -1,6 +1,10 @@
 //! Samples per second of a training step on synthetic inputs, as one line of JSON:
-//! `cargo run --release -p geodp-nn --example throughput -- --model cnn --batch 1024 --private`.
+//! `cargo run --release -p geodp --example throughput -- --model cnn --batch 1024 --private`.
+//!
+//! A private step is everything DP-SGD does: forward, backward, per-sample norms, clipping, sum,
+//! secure noise, update. Without `--private` it is the plain gradient and the update.
 
+use geodp_mechanism::{Clip, Gaussian, NoiseSource, Perturb};
 use geodp_nn::{Network, NetworkSpec, ResnetSpec, Samples};
 use std::time::Instant;
 
@@ -65,7 +69,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
     let network = spec.build()?;
-    let (mean, best) = pool.install(|| measure(&network, batch, seconds, private))?;
+    let (mean, best) = pool
+        .install(|| measure(&network, batch, seconds, private))
+        .map_err(|error| error.to_string())?;
     let rate = batch as f64 / mean;
     println!(
         "{{\"model\":\"{model}\",\"dim\":{},\"batch\":{batch},\"private\":{private},\
@@ -87,7 +93,7 @@ fn measure(
     batch: usize,
     seconds: f64,
     private: bool,
-) -> Result<(f64, f64), geodp_nn::Error> {
+) -> Result<(f64, f64), Box<dyn std::error::Error + Send + Sync>> {
     let input_len = network.input_len();
     let mut state = 1u32;
     let bytes = (0..SAMPLES * input_len).map(|_| {
@@ -98,17 +104,25 @@ fn measure(
     let mut weights = network.init(1);
     let mut sum = vec![0.0; network.dim()];
     let mut indices: Vec<u32> = (0..SAMPLES as u32).collect();
-    let mut step = |weights: &mut [f32]| {
+    let clip = Clip::flat(0.1)?;
+    let mechanism = Gaussian::new(clip.sensitivity(), 1.0, batch as u64)?;
+    let noise = NoiseSource::from_os()?;
+    let mut number = 0;
+    let mut step = |weights: &mut [f32]| -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         indices.rotate_left(batch % SAMPLES);
         let batch = &indices[..batch];
         if private {
-            network.clipped_sum(weights, &data, batch, &|norm| (0.1 / norm).min(1.0), &mut sum)?;
+            let weight = |norm: f64| clip.weight(norm);
+            network.clipped_sum(weights, &data, batch, &weight, &mut sum)?;
         } else {
             network.gradient_sum(weights, &data, batch, &mut sum)?;
         }
-        for (weight, gradient) in weights.iter_mut().zip(&sum) {
-            *weight -= 1e-3 * gradient / batch.len() as f32;
+        sum.iter_mut().for_each(|g| *g /= batch.len() as f32);
+        if private {
+            mechanism.perturb_in_place(&mut sum, &noise, number)?;
+            number += 1;
         }
+        weights.iter_mut().zip(&sum).for_each(|(weight, g)| *weight -= 1e-3 * g);
         Ok(())
     };
     step(&mut weights)?;
