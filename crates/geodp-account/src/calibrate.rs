@@ -1,8 +1,9 @@
 //! The questions turned round: how much noise, how many steps, what rate a target buys.
 //!
 //! # Guarantee
-//! The upper end of the result's ε never exceeds the target, and is within 0.1 %
-//! of it unless the parameter is at the end of its range. ε rises with 1/σ, T and
+//! The upper end of the result's ε, by a [`PldAccountant`] as it comes, never exceeds
+//! the target, and is within 0.1 % of it unless the parameter is at the end of its
+//! range or whole. ε rises with 1/σ, T and
 //! q, so each search is for the largest parameter that fits. It starts where the
 //! Rényi bound, which is cheap and never below, reaches the target.
 
@@ -15,9 +16,9 @@ const SIGMAS: (f64, f64) = (1e-3, 1e7);
 const RATES: (f64, f64) = (1e-12, 1.0);
 /// A fitting ε this close to its target ends the search.
 const CLOSE: f64 = 0.9994;
-/// Relative width of the brackets the search compares: finer than its target, so that it can end. An
-/// accountant of this width ([`PldAccountant::with_width`]) finds a calibrated run within its target.
-pub const WIDTH: f64 = 4e-4;
+/// Relative width of the brackets the search compares: that of a [`PldAccountant`] as it comes,
+/// which therefore finds a calibrated run within its target.
+pub const WIDTH: f64 = crate::pld::DEFAULT_WIDTH;
 
 /// The target and how to ask for it.
 struct Target {
@@ -31,7 +32,7 @@ impl Target {
     fn new(epsilon: f64, delta: f64, adjacency: Adjacency) -> Result<Self, Error> {
         check_epsilon(epsilon)?;
         check_delta(delta)?;
-        let tight = PldAccountant::new(adjacency).with_width(WIDTH)?;
+        let tight = PldAccountant::new(adjacency);
         Ok(Self { epsilon, delta, tight, adjacency })
     }
 

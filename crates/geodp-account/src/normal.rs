@@ -25,9 +25,16 @@ pub(crate) fn mills(x: f64) -> f64 {
         return upper_tail(x) / density(x);
     }
     // Laplace's continued fraction 1/(x + 1/(x + 2/(x + 3/(x + …)))), from the
-    // back; 60 levels give full precision from x = 4 on.
+    // back; the further out, the fewer levels give full precision.
+    let levels = if x < 6.0 {
+        60
+    } else if x < 10.0 {
+        28
+    } else {
+        14
+    };
     let mut tail = x;
-    for level in (1..=60).rev() {
+    for level in (1..=levels).rev() {
         tail = x + f64::from(level) / tail;
     }
     1.0 / tail
@@ -132,6 +139,10 @@ mod tests {
     fn mills_ratio_is_continuous_at_the_switch() {
         let (below, above) = (mills(4.0 - 1e-9), mills(4.0));
         assert!((below / above - 1.0).abs() < 1e-8);
+        for x in [4.0, 5.9, 6.0, 9.9, 10.0, 12.0, 30.0f64] {
+            let many = (1..=400).rev().fold(x, |tail, level| x + f64::from(level) / tail);
+            assert!((mills(x) * many - 1.0).abs() < 1e-15, "{x}");
+        }
         assert!((mills(10.0) - 0.099_028_596_471_731_92).abs() < 1e-14);
     }
 }

@@ -8,7 +8,7 @@ use geodp_account::{
 const ADJACENCY: Adjacency = Adjacency::AddRemove;
 
 fn upper(event: &Event, count: u64, delta: f64, adjacency: Adjacency) -> f64 {
-    let mut accountant = PldAccountant::new(adjacency).with_width(4e-4).unwrap();
+    let mut accountant = PldAccountant::new(adjacency);
     accountant.compose(event, count).unwrap();
     accountant.epsilon(delta).unwrap().upper
 }

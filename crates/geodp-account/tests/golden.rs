@@ -59,7 +59,8 @@ fn pld_lies_between_their_estimates() {
         );
         assert!(epsilon.upper >= set.optimistic - ROOM, "{name}");
         assert!(epsilon.upper <= 1.005 * set.pessimistic + ROOM, "{name}");
-        assert!(epsilon.lower <= set.pessimistic + ROOM, "{name}");
+        // Rounding of their FFT can put their bound below the truth (see tests/contour.rs).
+        assert!(epsilon.lower <= set.pessimistic * (1.0 + 1e-4) + ROOM, "{name}");
         assert!(epsilon.width() <= 0.01 * epsilon.upper + ROOM, "{name}");
         assert_eq!(epsilon.reason, None, "{name}");
     }

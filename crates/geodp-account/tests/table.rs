@@ -39,12 +39,12 @@ fn golden_rows() {
                 bracket.lower - 2e-3 <= value && value <= bracket.upper + 2e-3,
                 "{q} {sigma} {steps}: {value} not in {bracket}"
             );
-            assert!(bracket.width() <= 0.0031 * bracket.upper, "{q} {sigma} {steps}: {bracket}");
+            assert!(bracket.width() <= 0.0016 * bracket.upper, "{q} {sigma} {steps}: {bracket}");
             assert_eq!(bracket.reason, None);
         }
         let both = accountant.epsilon(delta).unwrap();
         assert!(
-            both.contains(by_remove.lower.max(both.lower)) && both.width() <= 0.0031 * both.upper
+            both.contains(by_remove.lower.max(both.lower)) && both.width() <= 0.0016 * both.upper
         );
         let found = rdp(&Event::sampled_gaussian(q, sigma), steps).epsilon(delta).unwrap().upper;
         assert!((found - renyi).abs() < 6e-5, "{q} {sigma} {steps}: RDP {found} not {renyi}");
@@ -92,4 +92,13 @@ fn orders_are_those_of_the_other_libraries() {
     let orders = default_orders();
     assert_eq!((orders[0], orders[98], orders[99]), (1.1, 10.9, 11.0));
     assert_eq!(orders.len(), 99 + 53 + 4);
+}
+
+#[test]
+fn a_narrower_bracket_can_be_asked_for() {
+    let wide = pld(0.01, 1.0, 1000).epsilon(1e-5).unwrap();
+    let narrow = pld(0.01, 1.0, 1000).with_width(1e-4).unwrap().epsilon(1e-5).unwrap();
+    assert!(narrow.width() <= 1e-4 * narrow.upper, "{narrow}");
+    assert!(narrow.lower <= wide.upper && wide.lower <= narrow.upper, "{narrow} {wide}");
+    assert!(pld(0.01, 1.0, 1).with_width(0.5).is_err());
 }

@@ -25,7 +25,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Account(commands::account::Args),
     Demo(commands::demo::Args),
+    Plan(commands::plan::Args),
     Train(Box<commands::train::Args>),
     Evaluate(commands::evaluate::Args),
     Predict(commands::predict::Args),
@@ -37,7 +39,9 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
+        Command::Account(args) => commands::account::run(args, cli.json),
         Command::Demo(args) => commands::demo::run(args, cli.json),
+        Command::Plan(args) => commands::plan::run(args, cli.json),
         Command::Train(args) => commands::train::run(*args, cli.json),
         Command::Evaluate(args) => commands::evaluate::run(args, cli.json),
         Command::Predict(args) => commands::predict::run(args, cli.json),

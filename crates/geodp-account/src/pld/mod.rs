@@ -2,7 +2,7 @@
 //!
 //! Each release becomes two lattice distributions, one that dominates its
 //! privacy loss and one that it dominates ([`lattice`]); both are composed by a
-//! tilted FFT ([`compose`]) and refined until they agree to 0.3 % ([`search`]).
+//! tilted FFT ([`compose`]) and refined until they agree to 0.15 % ([`search`]).
 //! Both directions of add/remove are answered and the worse one counts. The
 //! Rényi bound stands beside: the upper end is the smaller of the two, each of
 //! which is a true bound. Purely Gaussian compositions are answered exactly.
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Widest bracket reported without a reason, relative to its upper end.
 const PROMISED_WIDTH: f64 = 0.01;
 /// Width aimed at, relative to the answer.
-const DEFAULT_WIDTH: f64 = 3e-3;
+pub(crate) const DEFAULT_WIDTH: f64 = 1.5e-3;
 /// A δ known to be smaller than this is left at its Rényi bound.
 const LEAST_DELTA: f64 = 1e-250;
 
@@ -31,6 +31,7 @@ const LEAST_DELTA: f64 = 1e-250;
 pub struct PldAccountant {
     adjacency: Adjacency,
     releases: Releases,
+    /// With few orders: where to start, and a bound.
     renyi: RdpAccountant,
     /// Relative width aimed at.
     width: f64,
@@ -44,7 +45,7 @@ impl PldAccountant {
         Self {
             adjacency,
             releases: Releases::default(),
-            renyi: RdpAccountant::new(adjacency),
+            renyi: RdpAccountant::sparse(adjacency),
             width: DEFAULT_WIDTH,
             cache: Arc::default(),
         }
@@ -151,24 +152,34 @@ impl PldAccountant {
 
     /// Puts the Rényi bound beside what was found, and says what is unusual.
     fn finish(&self, question: Question, found: Option<(f64, f64)>) -> Bracket {
-        let hint = self.hint(question);
-        let renyi = match question {
-            Question::EpsilonAt(_) => hint.epsilon,
-            Question::DeltaAt(_) => hint.delta.min(1.0),
-        };
         let (lower, upper) = found.unwrap_or((0.0, f64::INFINITY));
+        let is_wide =
+            |upper: f64| upper - lower > (PROMISED_WIDTH * upper).max(search::negligible(question));
+        let mut renyi = self.renyi_bound(&self.renyi, question);
+        if is_wide(upper.min(renyi)) {
+            // Here the Rényi bound may be the answer: worth all its orders.
+            let mut all_orders = RdpAccountant::new(self.adjacency);
+            all_orders.add_releases(&self.releases);
+            renyi = renyi.min(self.renyi_bound(&all_orders, question));
+        }
         let best = upper.min(renyi);
-        let wide = best - lower > (PROMISED_WIDTH * best).max(search::negligible(question));
         let reason = if best.is_infinite() {
             Some(Reason::Uncertified)
-        } else if renyi < upper && wide {
-            Some(Reason::RenyiOnly)
-        } else if wide {
-            Some(Reason::Resolution)
-        } else {
+        } else if !is_wide(best) {
             None
+        } else if renyi < upper {
+            Some(Reason::RenyiOnly)
+        } else {
+            Some(Reason::Resolution)
         };
         Bracket::new(lower, best, self.adjacency, reason)
+    }
+
+    fn renyi_bound(&self, renyi: &RdpAccountant, question: Question) -> f64 {
+        match question {
+            Question::EpsilonAt(delta) => renyi.best_for_delta(delta).epsilon,
+            Question::DeltaAt(epsilon) => renyi.best_for_epsilon(epsilon).0,
+        }
     }
 }
 

@@ -91,6 +91,10 @@ pub(crate) fn bracket(
     let mut delta = hint.delta.max(1e-300);
     let range = losses.iter().map(|loss| loss.span(8.0)).fold(0.0, f64::max);
     let mut step = first_step(question, hint, steps, range);
+    if floor.is_some() {
+        // To stay below the floor a coarse look mostly suffices.
+        step *= 2.5;
+    }
     let mut best: Option<(f64, f64)> = None;
     for _ in 0..MOST_PASSES {
         // Tails that cost at most 1e-5 of δ; rounded so that lattices are shared.
