@@ -139,7 +139,7 @@ impl Predictions {
         csv.push('\n');
         for (number, row) in self.rows.iter().enumerate() {
             csv += &format!("{},{}", number + 1, quote(&row.class));
-            row.probabilities.iter().for_each(|p| csv += &format!(",{p}"));
+            row.probabilities.iter().for_each(|p| csv += &format!(",{p:.7}"));
             csv.push('\n');
         }
         csv
