@@ -68,9 +68,9 @@ pub fn efficiency_difference<R: Real>(
 /// Expected error of one angle under DP noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AngleError {
-    /// E[θ*] − θ, in radians.
+    /// E\[θ*\] − θ, in radians.
     pub bias: f64,
-    /// Var[θ*].
+    /// Var\[θ*\].
     pub variance: f64,
 }
 
@@ -186,7 +186,7 @@ pub struct DeltaPrime {
 
 /// The lemma's bounds on δ′ from the spread of the records' own angles.
 ///
-/// `angle_variances` holds Var[θ_jz] over records j for each angle z; the model takes the
+/// `angle_variances` holds Var\[θ_jz\] over records j for each angle z; the model takes the
 /// averaged angle as Gaussian with variance Var/B (the B² printed in Theorems 2 and 3 is a slip).
 /// The region is βπ wide (2βπ for the last angle) around the mean direction. The model's value
 /// may exceed 1 − β, because the paper's upper bound assumes directions spread evenly; both are
