@@ -11,6 +11,7 @@ mod compose;
 mod lattice;
 mod loss;
 mod search;
+mod window;
 
 use crate::event::{Release, Releases};
 use crate::rdp::RdpAccountant;

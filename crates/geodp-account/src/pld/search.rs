@@ -6,9 +6,10 @@
 //! Rényi bound chose. Steps are powers of 2^{1/4}, so neighbouring questions
 //! (the next training step, the next candidate of a calibration) share lattices.
 
-use super::compose::{Composition, Side};
+use super::compose::Composition;
 use super::lattice::LatticePair;
 use super::loss::{Direction, Loss};
+use super::window::Side;
 use crate::event::Release;
 use crate::normal::tail_quantile;
 use std::sync::{Arc, Mutex};
