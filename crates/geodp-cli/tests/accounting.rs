@@ -59,6 +59,18 @@ fn plan_meets_its_target() {
     assert_eq!(report["noise_multiplier"].as_f64().unwrap(), sigmas[3]);
 }
 
+/// As `geodp train`: the target is the conditional ε, so GeoDP needs √2 times DP's noise.
+#[test]
+fn plan_for_geodp_meets_the_conditional_epsilon() {
+    let line = "plan --epsilon 3 --delta 1e-5 --records 60000 --batch 600 --epochs 10";
+    let dp = json(line)["noise_multiplier"].as_f64().unwrap();
+    let report = json(&format!("{line} --mechanism geodp --beta 0.1 --dim 785"));
+    let upper = report["statement"]["conditional"]["epsilon"]["upper"].as_f64().unwrap();
+    assert!((2.99..=3.0).contains(&upper), "{report}");
+    let ratio = report["noise_multiplier"].as_f64().unwrap() / dp;
+    assert!((ratio - std::f64::consts::SQRT_2).abs() < 3e-3, "{ratio}");
+}
+
 #[test]
 fn geodp_is_never_certified() {
     let geometric = "--mechanism geodp --beta 0.1 --dim 785";

@@ -145,6 +145,13 @@ impl fmt::Display for Claim {
     }
 }
 
+/// The same with a capital at its start.
+fn capitalised(sentence: String) -> String {
+    let mut letters = sentence.chars();
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
+}
+
 /// An ε with four decimals, rounded up: what is printed still bounds.
 fn round_up(epsilon: f64) -> String {
     if epsilon.is_infinite() {
@@ -169,7 +176,7 @@ impl Statement {
     pub fn paragraphs(&self) -> Vec<String> {
         let mut all = Vec::new();
         for claim in &self.claims {
-            all.push(match claim {
+            all.push(capitalised(match claim {
                 Claim::Certified(_) => format!(
                     "{claim}. Whoever sees the weights learns at most this much about whether any \
                      one record was {}. This is a theorem; it assumes nothing about the data.",
@@ -188,7 +195,7 @@ impl Statement {
                 Claim::NotPrivate => "No noise was added. The weights may reveal the training \
                      records; do not release them as private."
                     .to_owned(),
-            });
+            }));
         }
         match self.noise {
             NoiseOrigin::Seed(seed) if self.noise_multiplier.is_some() => all.push(format!(

@@ -1,9 +1,9 @@
 //! `geodp plan`: how much noise a budget needs, and what other budgets would buy.
 //!
-//! With `--mechanism geodp` the noise is calibrated as DP-SGD's would be, which is the published
-//! reading, and GeoDP's statement for that noise is printed instead of a certified ε.
+//! With `--mechanism geodp` the noise is calibrated so that the *conditional* ε meets the target, as
+//! `geodp train` does, and GeoDP's statement is printed instead of a certified ε.
 
-use crate::commands::account::{How, Outcome};
+use crate::commands::account::{How, Mechanism, Outcome};
 use crate::failure::bad_input;
 use geodp_account::{Adjacency, Event, Method, calibrate};
 use serde::Serialize;
@@ -74,8 +74,15 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     }
     let sample_rate = args.batch as f64 / args.records as f64;
     let steps = steps(&args)?;
+    // GeoDP releases magnitude and direction: two Gaussians of σ amount to one of σ/√2.
+    let (kind, releases) = match args.how.mechanism {
+        Mechanism::Dp => ("certified", 1.0_f64),
+        Mechanism::Geodp => ("conditional", 2.0),
+    };
     let sigma_for = |epsilon: f64| {
-        let run = |sigma| Event::sampled_gaussian(sample_rate, sigma).repeated(steps);
+        let run = |sigma: f64| {
+            Event::sampled_gaussian(sample_rate, sigma / releases.sqrt()).repeated(steps)
+        };
         calibrate::noise_multiplier(epsilon, args.delta, args.how.adjacency, run).map_err(bad_input)
     };
     let noise_multiplier = sigma_for(args.epsilon)?;
@@ -103,10 +110,10 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
         "noise multiplier {noise_multiplier:.4} for {steps} steps at sample rate {sample_rate:.6}"
     );
     outcome.print(args.delta);
-    println!("\nwhat a budget buys, for the same steps and rate, by DP-SGD:");
-    println!("  epsilon   noise multiplier");
+    println!("\nwhat a budget buys, for the same steps and rate:");
+    println!("  {kind} epsilon   noise multiplier");
     for row in &budgets {
-        println!("  {:>7}   {:.4}", row.epsilon, row.noise_multiplier);
+        println!("  {:>1$}   {2:.4}", row.epsilon, kind.len() + 8, row.noise_multiplier);
     }
     Ok(())
 }
