@@ -112,10 +112,11 @@ fn print_table(rows: &[Row]) {
         }
     }
     println!();
+    println!("certified: a theorem about these weights. conditional: a theorem only if no record");
     println!(
-        "certified: a theorem about these weights. conditional: a theorem only if no record turns"
+        "turns the mean gradient further than β = {BETA} allows, which nothing enforces: GeoDP adds"
     );
-    println!("the mean gradient further than β allows, which nothing enforces.");
+    println!("less noise to the direction than one record may move it by.");
     println!();
     for Row { name, report, .. } in rows {
         println!("report of {name:<10} {}", report.display());
