@@ -14,8 +14,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// Stripes of a long batch: enough for many cores, few enough that their sums stay small.
 const STRIPES: usize = 24;
-/// Samples that a stripe should have at least.
-const STRIPE_SAMPLES: usize = 64;
+/// Samples that a stripe should have at least: few, so that small batches of odd lengths share out
+/// evenly over threads; each stripe costs one fold of its lanes.
+const STRIPE_SAMPLES: usize = 32;
 /// Samples of a chunk; the longer, the less the sums over lanes cost, and the more must be kept.
 const CHUNK_SAMPLES: usize = 128;
 
