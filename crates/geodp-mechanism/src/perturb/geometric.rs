@@ -13,6 +13,7 @@ use crate::kernels::{Level, rotate::sum_of_squares};
 use crate::noise::{NoiseSource, Purpose};
 use crate::real::{Real, check_gradient};
 use rayon::prelude::*;
+use std::cell::RefCell;
 use std::f64::consts::PI;
 
 /// The geometric perturbation.
@@ -93,25 +94,26 @@ impl<R: Real> Perturb<R> for Geometric {
         noise.stream(Purpose::Angles, step, (tails.after.len() - 1) as u64)?;
 
         let level = Level::best();
-        let turn = |work: &mut Box<Work>, (index, chunk): (usize, &mut [R])| {
-            let angles = &mut work.noise[..chunk.len()];
-            noise.stream(Purpose::Angles, step, index as u64)?.fill_normals(angles);
-            angles.iter_mut().for_each(|n| *n *= angle_std);
-            load(chunk, scale, &mut work.gradient);
-            let sines = rotate::turn_chunk(level, work, chunk.len(), tails.after[index]);
-            for (g, turned) in chunk.iter_mut().zip(&work.turned) {
-                *g = R::from_f64(*turned);
-            }
-            Ok(sines)
+        let turn = |(index, chunk): (usize, &mut [R])| {
+            with_work(|work| {
+                let angles = &mut work.noise[..chunk.len()];
+                noise.stream(Purpose::Angles, step, index as u64)?.fill_normals(angles);
+                angles.iter_mut().for_each(|n| *n *= angle_std);
+                load(chunk, scale, &mut work.gradient);
+                let sines = rotate::turn_chunk(level, work, chunk.len(), tails.after[index]);
+                for (g, turned) in chunk.iter_mut().zip(&work.turned) {
+                    *g = R::from_f64(*turned);
+                }
+                Ok(sines)
+            })
         };
         let parallel = mean_gradient.len() >= PARALLEL_FROM;
         let sines: Vec<f64> = if parallel {
             let chunks = mean_gradient.par_chunks_mut(CHUNK).enumerate();
-            chunks.map_init(Work::new, turn).collect::<Result<_, Error>>()?
+            chunks.map(turn).collect::<Result<_, Error>>()?
         } else {
-            let mut work = Work::new();
             let chunks = mean_gradient.chunks_mut(CHUNK).enumerate();
-            chunks.map(|c| turn(&mut work, c)).collect::<Result<_, Error>>()?
+            chunks.map(turn).collect::<Result<_, Error>>()?
         };
 
         // The length of each chunk's unit vector: the magnitude times all sines before it.
@@ -131,6 +133,16 @@ impl<R: Real> Perturb<R> for Geometric {
         }
         Ok(())
     }
+}
+
+thread_local! {
+    /// A chunk's arrays, kept for the next call: making them anew costs as much as a small gradient.
+    static WORK: RefCell<Box<Work>> = RefCell::new(Work::new());
+}
+
+/// Lends this thread's arrays. Nothing inside may perturb again.
+fn with_work<T>(use_it: impl FnOnce(&mut Work) -> T) -> T {
+    WORK.with_borrow_mut(|work| use_it(work))
 }
 
 /// A power of two that brings the largest entry to [1, 2), or 1 where squares are safe anyway.
@@ -162,16 +174,16 @@ struct Tails {
 
 fn tails<R: Real>(gradient: &[R], scale: f64) -> Tails {
     let level = Level::best();
-    let chunk_squares = |buffer: &mut Box<[f64; CHUNK]>, chunk: &[R]| {
-        load(chunk, scale, buffer);
-        sum_of_squares(level, &buffer[..chunk.len()])
+    let chunk_squares = |chunk: &[R]| {
+        with_work(|work| {
+            load(chunk, scale, &mut work.gradient);
+            sum_of_squares(level, &work.gradient[..chunk.len()])
+        })
     };
-    let new_buffer = || Box::new([0.0; CHUNK]);
     let totals: Vec<f64> = if gradient.len() < PARALLEL_FROM {
-        let mut buffer = new_buffer();
-        gradient.chunks(CHUNK).map(|c| chunk_squares(&mut buffer, c)).collect()
+        gradient.chunks(CHUNK).map(chunk_squares).collect()
     } else {
-        gradient.par_chunks(CHUNK).map_init(new_buffer, chunk_squares).collect()
+        gradient.par_chunks(CHUNK).map(chunk_squares).collect()
     };
     let mut after = vec![Tail::End; totals.len()];
     let mut squares: f64 = 0.0;
