@@ -18,7 +18,8 @@
 //!
 //! [`clip`] weighs per-sample gradients and hands out a [`clip::Sensitivity`]; [`perturb`] takes
 //! the clipped mean, that sensitivity, σ, B (and β) and releases a noisy gradient, with noise
-//! drawn from [`noise`]. [`sphere`] has the coordinates, [`analysis`] the paper's quantities.
+//! drawn from [`noise`]. [`sphere`] has the coordinates, [`movement`] says how far a record moves
+//! them, [`analysis`] has the paper's quantities.
 //!
 //! ```
 //! use geodp_mechanism::{Clip, Gaussian, Geometric, NoiseSource, Perturb};
@@ -43,6 +44,7 @@ pub mod analysis;
 pub mod clip;
 mod error;
 mod kernels;
+pub mod movement;
 pub mod noise;
 pub mod perturb;
 mod real;
@@ -50,6 +52,7 @@ pub mod sphere;
 
 pub use clip::{Clip, ClipNorm, ClipRule, Sensitivity};
 pub use error::Error;
+pub use movement::{Direction, Movement};
 pub use noise::{NoiseSource, Origin, Purpose, Stream};
 pub use perturb::{Gaussian, Geometric, Perturb};
 pub use real::Real;

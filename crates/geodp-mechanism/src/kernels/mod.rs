@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod elementary;
+pub(crate) mod movement;
 pub(crate) mod normal;
 pub(crate) mod rotate;
 pub(crate) mod scan;

@@ -61,7 +61,7 @@ multiversion!(
 );
 
 #[inline(always)]
-fn sum_of_squares_source(values: &[f64]) -> f64 {
+pub(super) fn sum_of_squares_source(values: &[f64]) -> f64 {
     let mut lanes = [0.0; 8];
     let (blocks, rest) = values.as_chunks::<8>();
     for block in blocks {
