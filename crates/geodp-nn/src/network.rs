@@ -137,9 +137,25 @@ impl Network {
         weight_of_norm: &(dyn Fn(f64) -> f64 + Sync),
         sum: &mut [f32],
     ) -> Result<BatchOutcome, Error> {
+        self.weighted_sum(weights, samples, batch, &|_, norm| weight_of_norm(norm), sum)
+    }
+
+    /// [`Network::clipped_sum`] with a weight that may also depend on the sample's place in
+    /// `batch`, for rules that toss a coin for each sample.
+    ///
+    /// # Errors
+    /// As [`Network::clipped_sum`].
+    pub fn weighted_sum(
+        &self,
+        weights: &[f32],
+        samples: &dyn Samples,
+        batch: &[u32],
+        weight_of: &(dyn Fn(usize, f64) -> f64 + Sync),
+        sum: &mut [f32],
+    ) -> Result<BatchOutcome, Error> {
         let pass = self.check(weights, samples, batch)?;
         check_len("the sum", sum.len(), self.plan.dim)?;
-        Ok(self.engine.gradient(pass, weights, batch, Goal::Weighted(weight_of_norm), sum))
+        Ok(self.engine.gradient(pass, weights, batch, Goal::Weighted(weight_of), sum))
     }
 
     /// Σ_i g_i, the ordinary gradient, which is not private. Gradients that are not finite count.

@@ -1,4 +1,4 @@
-//! What a step needs of a model and its data: Σ w(‖g_i‖)·g_i and the norms. Nothing of privacy.
+//! What a step needs of a model and its data: Σ w_i(‖g_i‖)·g_i and the norms. Nothing of privacy.
 //!
 //! [`NetworkEngine`] is the engine of this project: a geodp-nn network over a geodp-nn sample
 //! source. Any other (a GPU framework, a remote client) implements the same small trait.
@@ -8,8 +8,8 @@ use geodp_nn::{BatchOutcome, Evaluation, Network, Samples};
 /// Any error an engine may give.
 pub type EngineError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A weight for a gradient of a given norm.
-pub type WeightOfNorm<'a> = &'a (dyn Fn(f64) -> f64 + Sync);
+/// A record's weight, by its place in the batch and its gradient's norm.
+pub type WeightOf<'a> = &'a (dyn Fn(usize, f64) -> f64 + Sync);
 
 /// A model over private records.
 pub trait Engine: Sync {
@@ -17,15 +17,15 @@ pub trait Engine: Sync {
     fn dim(&self) -> usize;
     /// N: number of private records.
     fn records(&self) -> usize;
-    /// Overwrites `sum` by Σ w(‖g_i‖)·g_i over the records in `batch`.
+    /// Overwrites `sum` by Σ w_i(‖g_i‖)·g_i over the records in `batch`.
     ///
     /// # Errors
     /// Whatever stops the engine from computing.
-    fn clipped_sum(
+    fn weighted_sum(
         &self,
         weights: &[f32],
         batch: &[u32],
-        weight_of_norm: WeightOfNorm<'_>,
+        weight_of: WeightOf<'_>,
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError>;
     /// Overwrites `sum` by Σ g_i, without weights: for training without privacy.
@@ -38,6 +38,11 @@ pub trait Engine: Sync {
         batch: &[u32],
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError>;
+    /// Mean loss of the training records in `batch`; 0 if it is empty.
+    ///
+    /// # Errors
+    /// Whatever stops the engine from computing.
+    fn mean_loss(&self, weights: &[f32], batch: &[u32]) -> Result<f64, EngineError>;
     /// Loss and accuracy on held-out records, if there are any.
     ///
     /// # Errors
@@ -74,14 +79,14 @@ impl Engine for NetworkEngine<'_> {
         self.train.len()
     }
 
-    fn clipped_sum(
+    fn weighted_sum(
         &self,
         weights: &[f32],
         batch: &[u32],
-        weight_of_norm: WeightOfNorm<'_>,
+        weight_of: WeightOf<'_>,
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError> {
-        Ok(self.network.clipped_sum(weights, self.train, batch, weight_of_norm, sum)?)
+        Ok(self.network.weighted_sum(weights, self.train, batch, weight_of, sum)?)
     }
 
     fn gradient_sum(
@@ -91,6 +96,10 @@ impl Engine for NetworkEngine<'_> {
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError> {
         Ok(self.network.gradient_sum(weights, self.train, batch, sum)?)
+    }
+
+    fn mean_loss(&self, weights: &[f32], batch: &[u32]) -> Result<f64, EngineError> {
+        Ok(self.network.evaluate(weights, self.train, batch)?.mean_loss)
     }
 
     fn evaluate(&self, weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {

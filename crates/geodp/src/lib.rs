@@ -43,6 +43,7 @@ pub mod statement;
 mod step;
 pub mod trained;
 pub mod trainer;
+pub mod watch;
 
 pub use error::Error;
 pub use model_file::ModelFile;

@@ -205,6 +205,37 @@ impl Plan {
         self.batch
     }
 
+    /// What the plan knows of the model and the data.
+    pub fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    /// Expected share of the records in a batch, B/N.
+    pub fn sample_rate(&self) -> f64 {
+        self.batch as f64 / self.facts.records as f64
+    }
+
+    /// C; `None` where nothing is clipped.
+    pub fn clip_norm(&self) -> Option<f64> {
+        self.clip.as_ref().map(|clip| clip.sensitivity().get())
+    }
+
+    /// β; GeoDP only.
+    pub fn beta(&self) -> Option<f64> {
+        match &self.guarantee {
+            Guarantee::None => None,
+            Guarantee::Private(accounting) => accounting.beta,
+        }
+    }
+
+    /// δ; `None` without privacy.
+    pub fn delta(&self) -> Option<f64> {
+        match &self.guarantee {
+            Guarantee::None => None,
+            Guarantee::Private(accounting) => Some(accounting.delta),
+        }
+    }
+
     /// σ; `None` without privacy.
     pub fn noise_multiplier(&self) -> Option<f64> {
         self.guarantee.noise_multiplier()

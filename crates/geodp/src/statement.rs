@@ -106,7 +106,7 @@ impl Statement {
             noise: plan.seed.map_or(NoiseOrigin::OperatingSystem, NoiseOrigin::Seed),
             noise_multiplier: private.map(|a| a.noise_multiplier),
             beta: private.and_then(|a| a.beta),
-            clip_norm: plan.clip.as_ref().map(|clip| clip.sensitivity().get()),
+            clip_norm: plan.clip_norm(),
             batch: plan.batch,
             records: plan.facts.records,
             steps_charged,

@@ -4,6 +4,7 @@ use crate::Error;
 use crate::engine::Engine;
 use crate::plan::{Mechanism, Plan};
 use crate::sampler::Sampler;
+use crate::watch::{StepView, Watch};
 use geodp_mechanism::{NoiseSource, Perturb};
 use geodp_nn::BatchOutcome;
 
@@ -39,20 +40,30 @@ impl PrivateStep {
         weights: &[f32],
         noise: &NoiseSource,
         step: u64,
+        watch: Option<&mut dyn Watch>,
     ) -> Result<(&[f32], BatchOutcome), Error> {
         self.sampler.draw(noise, step, &mut self.batch)?;
+        let weight_of = |_, norm| plan.clip.as_ref().map_or(1.0, |clip| clip.weight(norm));
         let outcome = match &plan.clip {
-            Some(clip) => engine.clipped_sum(
-                weights,
-                &self.batch,
-                &|norm| clip.weight(norm),
-                &mut self.gradient,
-            ),
+            Some(_) => engine.weighted_sum(weights, &self.batch, &weight_of, &mut self.gradient),
             None => engine.gradient_sum(weights, &self.batch, &mut self.gradient),
         }
         .map_err(|source| Error::Engine { step, source })?;
         let batch = plan.batch as f32;
         self.gradient.iter_mut().for_each(|g| *g /= batch);
+        if let Some(watch) = watch {
+            watch.on_step(&StepView {
+                step,
+                plan,
+                engine,
+                weights,
+                batch: &self.batch,
+                mean: &self.gradient,
+                weight_of: &weight_of,
+                sensitivity: plan.clip_norm().unwrap_or(0.0),
+                denominator: plan.batch,
+            })?;
+        }
         match &plan.mechanism {
             Mechanism::None => Ok(()),
             Mechanism::Dp(dp) => dp.perturb_in_place(&mut self.gradient, noise, step),

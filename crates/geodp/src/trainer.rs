@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::optimizer::Optimizer;
 use crate::plan::Plan;
 use crate::step::PrivateStep;
+use crate::watch::Watch;
 use geodp_mechanism::NoiseSource;
 use geodp_nn::{BatchOutcome, Evaluation};
 
@@ -62,6 +63,18 @@ impl<'e> Trainer<'e> {
     /// # Errors
     /// If the engine fails or training diverges; the trainer is then of no further use.
     pub fn step(&mut self) -> Result<Option<BatchOutcome>, Error> {
+        self.advance(None)
+    }
+
+    /// The same, with `watch` looking at the step before its noise.
+    ///
+    /// # Errors
+    /// As [`Trainer::step`], and whatever `watch` gives.
+    pub fn step_watched(&mut self, watch: &mut dyn Watch) -> Result<Option<BatchOutcome>, Error> {
+        self.advance(Some(watch))
+    }
+
+    fn advance(&mut self, watch: Option<&mut dyn Watch>) -> Result<Option<BatchOutcome>, Error> {
         if self.is_done() {
             return Ok(None);
         }
@@ -71,6 +84,7 @@ impl<'e> Trainer<'e> {
             &self.weights,
             &self.noise,
             self.step,
+            watch,
         )?;
         if !gradient.iter().all(|g| g.is_finite()) {
             return Err(Error::Diverged { step: self.step });

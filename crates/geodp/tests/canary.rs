@@ -6,7 +6,7 @@
 //! of a step, noise before clipping, noise reused between steps, shuffling accounted as Poisson.
 //! Statistical bounds are 5.5 standard errors (false-alarm rate 4e-8 a check), seeds are fixed.
 
-use geodp::engine::{Engine, EngineError, WeightOfNorm};
+use geodp::engine::{Engine, EngineError, WeightOf};
 use geodp::params::{ClipKind, MechanismKind, PlanParams};
 use geodp::plan::Facts;
 use geodp::sampler::Sampling;
@@ -28,15 +28,20 @@ impl Canary {
         Self { gradients: vec![gradient.to_vec(); records] }
     }
 
-    fn sum(&self, batch: &[u32], weight: impl Fn(f64) -> f64, sum: &mut [f32]) -> BatchOutcome {
+    fn sum(
+        &self,
+        batch: &[u32],
+        weight: impl Fn(usize, f64) -> f64,
+        sum: &mut [f32],
+    ) -> BatchOutcome {
         sum.fill(0.0);
         let mut outcome = BatchOutcome::default();
-        for index in batch {
+        for (place, index) in batch.iter().enumerate() {
             let gradient = &self.gradients[*index as usize];
             let norm = gradient.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
             sum.iter_mut()
                 .zip(gradient)
-                .for_each(|(s, g)| *s += (weight(norm) * f64::from(*g)) as f32);
+                .for_each(|(s, g)| *s += (weight(place, norm) * f64::from(*g)) as f32);
             outcome.norms.push(norm as f32);
             outcome.losses.push(1.0);
         }
@@ -51,14 +56,14 @@ impl Engine for Canary {
     fn records(&self) -> usize {
         self.gradients.len()
     }
-    fn clipped_sum(
+    fn weighted_sum(
         &self,
         _weights: &[f32],
         batch: &[u32],
-        weight_of_norm: WeightOfNorm<'_>,
+        weight_of: WeightOf<'_>,
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError> {
-        Ok(self.sum(batch, weight_of_norm, sum))
+        Ok(self.sum(batch, weight_of, sum))
     }
     fn gradient_sum(
         &self,
@@ -66,7 +71,10 @@ impl Engine for Canary {
         batch: &[u32],
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError> {
-        Ok(self.sum(batch, |_| 1.0, sum))
+        Ok(self.sum(batch, |_, _| 1.0, sum))
+    }
+    fn mean_loss(&self, _weights: &[f32], _batch: &[u32]) -> Result<f64, EngineError> {
+        Ok(1.0)
     }
     fn evaluate(&self, _weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
         Ok(None)

@@ -72,7 +72,7 @@ impl<V: Vector> Engine<V> {
     fn stripe(
         workspace: &mut Workspace<V>,
         pass: &Pass<'_>,
-        batch: &[u32],
+        (first, batch): (usize, &[u32]),
         goal: Goal<'_>,
         sum: &mut [f32],
         outcome: (&mut [f32], &mut [f32]),
@@ -90,9 +90,10 @@ impl<V: Vector> Engine<V> {
                 correct += workspace.loss(pass, &mut losses[place.clone()], None);
                 match goal {
                     Goal::Gradient => workspace.backward(pass, block, room, true),
-                    Goal::Weighted(weight_of_norm) => {
+                    Goal::Weighted(weight_of) => {
                         workspace.backward(pass, block, room, false);
-                        workspace.weigh(block, room, weight_of_norm, &mut norms[place]);
+                        let weight_of = |lane, norm| weight_of(first + place.start + lane, norm);
+                        workspace.weigh(block, room, weight_of, &mut norms[place.clone()]);
                     }
                 }
             }
@@ -140,11 +141,12 @@ impl<V: Vector> Execute for Engine<V> {
         };
         let correct = batch
             .par_chunks(len)
+            .enumerate()
             .zip(sums.par_chunks_mut(dim))
             .zip(norms_of_stripes.into_par_iter().zip(losses.par_chunks_mut(len)))
-            .map(|((batch, sum), outcome)| {
+            .map(|(((at, batch), sum), outcome)| {
                 self.with_workspace(&pass, |workspace| {
-                    Self::stripe(workspace, &pass, batch, goal, sum, outcome)
+                    Self::stripe(workspace, &pass, (at * len, batch), goal, sum, outcome)
                 })
             })
             .sum();

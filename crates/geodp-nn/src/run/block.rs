@@ -1,7 +1,7 @@
 //! One block of samples: forward, loss, backward, norms, and the weighted sum of its gradients.
 
+use super::Pass;
 use super::workspace::Workspace;
-use super::{Pass, WeightOfNorm};
 use crate::layers::cross_entropy::CrossEntropy;
 use crate::layers::relu::Relu;
 use crate::layers::residual::AddInto;
@@ -198,7 +198,7 @@ impl<V: Vector> Workspace<V> {
         &mut self,
         block: usize,
         room: usize,
-        weight_of_norm: WeightOfNorm<'_>,
+        weight_of: impl Fn(usize, f64) -> f64,
         norms: &mut [f32],
     ) {
         let mut squares = [0.0f64; MOST_LANES];
@@ -209,7 +209,7 @@ impl<V: Vector> Workspace<V> {
             let exact = squares[lane].sqrt();
             *norm = exact as f32;
             if !broken[lane] {
-                let weight = weight_of_norm(exact) as f32;
+                let weight = weight_of(lane, exact) as f32;
                 weights[lane] = if weight.is_finite() { weight } else { 0.0 };
             }
         }

@@ -9,8 +9,8 @@ use crate::Samples;
 use crate::plan::Plan;
 use std::ops::Range;
 
-/// A weight function of the norm.
-pub(crate) type WeightOfNorm<'a> = &'a (dyn Fn(f64) -> f64 + Sync);
+/// A weight function of a sample's place in the batch and its gradient's norm.
+pub(crate) type WeightOf<'a> = &'a (dyn Fn(usize, f64) -> f64 + Sync);
 
 /// What stays the same during one pass over a batch.
 pub(crate) struct Pass<'a> {
@@ -24,5 +24,5 @@ pub(crate) struct Pass<'a> {
 #[derive(Clone, Copy)]
 pub(crate) enum Goal<'a> {
     Gradient,
-    Weighted(WeightOfNorm<'a>),
+    Weighted(WeightOf<'a>),
 }

@@ -103,7 +103,7 @@ impl Books {
 
         let start = Instant::now();
         let mut summary = BlockSummary::default();
-        let clip_norm = self.plan.clip.as_ref().map(|clip| clip.sensitivity().get());
+        let clip_norm = self.plan.clip_norm();
         while trainer.steps_done() < end && !stop.load(Ordering::Relaxed) {
             let Some(outcome) = trainer.step()? else { break };
             summary.add(&outcome, clip_norm);
