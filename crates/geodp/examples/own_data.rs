@@ -51,6 +51,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(result) = trainer.evaluate()? {
         println!("accuracy {:.3}", result.accuracy());
     }
-    print!("{}", Statement::new(trainer.plan(), trainer.steps_done())?);
+    print!("{}", Statement::new(trainer.plan(), trainer.steps_done(), trainer.selection())?);
     Ok(())
 }

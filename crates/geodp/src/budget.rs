@@ -5,14 +5,18 @@
 //! | DP, Poisson | a step | sampled Gaussian(q, σ), add/remove | certified |
 //! | DP, shuffle | an epoch | Gaussian(σ), replace-one (sensitivity 2C) | certified |
 //! | GeoDP | the same | the same with σ/√2, if the assumption holds | conditional |
+//! | with IS | a step, and a release of K | at the candidate rate; its own sampled Gaussian | |
+//! | with SUR | a step with its test | both, whether the step is kept or not | |
 //! | none | | none: ε = ∞ | |
 //!
 //! GeoDP's σ/√2: magnitude and direction are two Gaussian releases of the same records.
 
 use crate::Error;
+use crate::importance::Importance;
 use crate::params::{MechanismKind, PrivacyParams};
-use crate::plan::{DEFAULT_DELTA, DEFAULT_EPSILON, Facts};
+use crate::plan::{DEFAULT_DELTA, DEFAULT_EPSILON, Facts, refuse};
 use crate::sampler::{Sampler, Sampling};
+use crate::select::Select;
 use geodp_account::{Accountant, Adjacency, Bracket, Event, PldAccountant, calibrate};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -77,15 +81,16 @@ pub struct Accounting {
     /// Target or limit, where one was given.
     pub(crate) budget: Option<f64>,
     pub(crate) sampling: Sampling,
+    /// Chance of a record to be in a step, at most.
     pub(crate) sample_rate: f64,
+    /// What a step costs besides its gradient: SUR's test.
+    pub(crate) test: Option<Event>,
+    /// What is released once in so many steps: IS's K.
+    pub(crate) release: Option<(Event, u64)>,
     /// Steps in one unit: 1 for Poisson, an epoch's for shuffle.
     pub(crate) unit_steps: u64,
     /// Units that fit the limit.
     pub(crate) most_units: u64,
-}
-
-fn refuse<T>(reason: impl Into<String>) -> Result<T, Error> {
-    Err(Error::Plan(reason.into()))
 }
 
 /// Checks the budget's parameters against each other and settles σ.
@@ -94,6 +99,7 @@ pub(crate) fn settle(
     facts: Facts,
     batch: u64,
     steps: u64,
+    (importance, select): (Option<&Importance>, Option<&Select>),
 ) -> Result<Guarantee, Error> {
     let kind = match (privacy.mechanism, privacy.beta) {
         (MechanismKind::None, _) => return settle_none(privacy),
@@ -125,7 +131,10 @@ pub(crate) fn settle(
         delta,
         budget: privacy.epsilon.or(privacy.epsilon_limit),
         sampling: privacy.sampling,
-        sample_rate: batch as f64 / facts.records as f64,
+        sample_rate: importance
+            .map_or(batch as f64 / facts.records as f64, |importance| importance.candidate_rate),
+        test: select.map(Select::event),
+        release: importance.map(|importance| (importance.release_event(), importance.refresh)),
         unit_steps,
         most_units: u64::MAX,
     };
@@ -230,7 +239,7 @@ impl Guarantee {
     pub(crate) fn charge(&self, from: u64, to: u64) -> (Event, u64) {
         match self {
             Self::None => (Event::NoPrivacy, to - from),
-            Self::Private(a) => (a.event(), a.units(to) - a.units(from)),
+            Self::Private(a) => a.cost(a.event(), from, to),
         }
     }
 
@@ -281,6 +290,24 @@ impl Accounting {
         }
     }
 
+    /// What the steps from `from` to `to` cost if a unit's gradients cost `gradient`: an event and
+    /// its count.
+    fn cost(&self, gradient: Event, from: u64, to: u64) -> (Event, u64) {
+        let units = self.units(to) - self.units(from);
+        let unit = match &self.test {
+            None => gradient,
+            Some(test) => Event::composed(vec![gradient, test.clone()]),
+        };
+        let Some((release, every)) = &self.release else { return (unit, units) };
+        match to.div_ceil(*every) - from.div_ceil(*every) {
+            0 => (unit, units),
+            count => {
+                let all = vec![unit.repeated(units), release.clone().repeated(count)];
+                (Event::composed(all), 1)
+            }
+        }
+    }
+
     /// The accountant of every ε of a run: as fine as the one that calibrates, so that a calibrated
     /// run's statement stays within its target.
     pub(crate) fn accountant(&self) -> Result<PldAccountant, Error> {
@@ -289,15 +316,46 @@ impl Accounting {
 
     /// ε of `units` units, of this accounting's kind.
     pub(crate) fn epsilon_of(&self, units: u64) -> Result<Bracket, Error> {
+        Ok(self.account(self.effective(self.noise_multiplier), units)?.epsilon(self.delta)?)
+    }
+
+    /// ε of `units` units as GeoDP and SUR are published: each magnitude and direction one release
+    /// of σ. For DP it is [`epsilon_of`](Self::epsilon_of).
+    pub(crate) fn published_epsilon_of(&self, units: u64) -> Result<Bracket, Error> {
+        Ok(self.account(self.noise_multiplier, units)?.epsilon(self.delta)?)
+    }
+
+    /// An accountant with `units` units at σ = `noise_multiplier` composed.
+    pub(crate) fn account(
+        &self,
+        noise_multiplier: f64,
+        units: u64,
+    ) -> Result<PldAccountant, Error> {
         let mut accountant = self.accountant()?;
-        let event = self.gaussian_event(self.effective(self.noise_multiplier));
-        accountant.compose(&event, units)?;
-        Ok(accountant.epsilon(self.delta)?)
+        let steps = units.saturating_mul(self.unit_steps);
+        let (event, count) = self.cost(self.gaussian_event(noise_multiplier), 0, steps);
+        accountant.compose(&event, count)?;
+        Ok(accountant)
     }
 
     /// Smallest σ whose ε over `units` units stays within `epsilon`.
     fn calibrate(&self, epsilon: f64, units: u64) -> Result<f64, Error> {
-        let event = |sigma: f64| self.gaussian_event(self.effective(sigma)).repeated(units);
+        let steps = units.saturating_mul(self.unit_steps);
+        if self.test.is_some() || self.release.is_some() {
+            let rest = self.account(f64::MAX.sqrt(), units)?.epsilon(self.delta)?.upper;
+            if rest >= epsilon {
+                return refuse(format!(
+                    "epsilon {epsilon} is out of reach: the releases besides the gradients (SUR's \
+                     tests, IS's norms) alone cost ε = {rest:.3} over {steps} steps. Give them more \
+                     noise (select.noise_multiplier, importance.noise_multiplier), or take fewer \
+                     steps"
+                ));
+            }
+        }
+        let event = |sigma: f64| {
+            let (event, count) = self.cost(self.gaussian_event(self.effective(sigma)), 0, steps);
+            event.repeated(count)
+        };
         Ok(calibrate::noise_multiplier(epsilon, self.delta, self.adjacency(), event)?)
     }
 

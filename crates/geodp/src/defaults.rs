@@ -29,8 +29,12 @@ impl RunConfig {
             train.epochs = Some(start.epochs);
         }
         train.batch.get_or_insert(start.batch);
-        train.optimizer.get_or_insert(start.optimizer);
-        train.learning_rate.get_or_insert(start.learning_rate);
+        let optimizer = *train.optimizer.get_or_insert(start.optimizer);
+        train.learning_rate.get_or_insert(match optimizer {
+            // Adam's steps have the length of the rate, whatever the gradient's.
+            OptimizerKind::Adam(_) | OptimizerKind::AdamBc(_) => 0.002,
+            _ => start.learning_rate,
+        });
     }
 }
 

@@ -9,16 +9,24 @@
 //! clip = "flat"              # "flat" (default), "auto-s", "psac"
 //! clip_norm = 0.1
 //!
+//! [privacy.importance]       # IS, if this table is there; see crate::importance
+//! keep = "by-norm"           # "all" is the control: DP-SGD with as many gradients
+//!
+//! [privacy.select]           # SUR, if this table is there; see crate::select
+//! batch = 256
+//!
 //! [train]
 //! batch = 1024               # expected batch size: the only denominator
 //! epochs = 20                # or steps = 1000
 //! learning_rate = 2.0
-//! optimizer = { name = "momentum", momentum = 0.9 }
+//! optimizer = { name = "momentum", momentum = 0.9 }   # "sgd", "adam", "adam-bc"
 //! ```
 //! Nothing here is checked but the spelling; [`PlanParams::check`](crate::Plan) makes it a plan.
 
+use crate::importance::ImportanceParams;
 use crate::optimizer::OptimizerKind;
 use crate::sampler::Sampling;
+use crate::select::SelectParams;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of a private training, unchecked.
@@ -105,6 +113,12 @@ pub struct PrivacyParams {
     pub clip_norm: Option<f64>,
     /// How batches are drawn.
     pub sampling: Sampling,
+    /// Importance sampling (IS); off if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub importance: Option<ImportanceParams>,
+    /// Selective update and release (SUR); off if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub select: Option<SelectParams>,
 }
 
 /// Batches, length and optimiser.

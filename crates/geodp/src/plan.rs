@@ -6,10 +6,12 @@
 
 use crate::Error;
 use crate::budget::{self, Guarantee};
+use crate::importance::{Importance, Keep};
 use crate::optimizer::OptimizerKind;
 use crate::params::{ClipKind, MechanismKind, PlanParams};
 use crate::sampler::{Sampler, Sampling};
-use geodp_mechanism::clip::{AutoS, Psac};
+use crate::select::Select;
+use geodp_mechanism::clip::{AutoS, Psac, Sensitivity};
 use geodp_mechanism::{Clip, Gaussian, Geometric};
 
 /// What a plan must know of the model and the data.
@@ -29,6 +31,43 @@ pub(crate) enum Mechanism {
     Geodp(Geometric),
 }
 
+impl Mechanism {
+    /// Variance of the noise on each coordinate, where all have the same.
+    pub(crate) fn coordinate_variance(&self) -> f64 {
+        match self {
+            Self::Dp(gaussian) => gaussian.coordinate_std().powi(2),
+            Self::None | Self::Geodp(_) => 0.0,
+        }
+    }
+}
+
+/// What makes a mechanism, given a sensitivity and a batch size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Noise {
+    kind: MechanismKind,
+    sigma: f64,
+    beta: Option<f64>,
+}
+
+impl Noise {
+    pub(crate) fn mechanism(
+        &self,
+        sensitivity: Option<Sensitivity>,
+        batch: u64,
+    ) -> Result<Mechanism, Error> {
+        Ok(match (self.kind, sensitivity) {
+            (MechanismKind::Dp, Some(sensitivity)) => {
+                Mechanism::Dp(Gaussian::new(sensitivity, self.sigma, batch)?)
+            }
+            (MechanismKind::Geodp, Some(sensitivity)) => {
+                let beta = self.beta.unwrap_or(f64::NAN);
+                Mechanism::Geodp(Geometric::new(sensitivity, self.sigma, batch, beta)?)
+            }
+            _ => Mechanism::None,
+        })
+    }
+}
+
 /// A checked training plan.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -39,7 +78,9 @@ pub struct Plan {
     /// `None` only without privacy.
     pub(crate) clip: Option<Clip>,
     pub(crate) clip_kind: ClipKind,
-    pub(crate) mechanism: Mechanism,
+    pub(crate) noise: Noise,
+    pub(crate) importance: Option<Importance>,
+    pub(crate) select: Option<Select>,
     pub(crate) guarantee: Guarantee,
     pub(crate) learning_rate: f64,
     pub(crate) optimizer: OptimizerKind,
@@ -55,7 +96,8 @@ pub const DEFAULT_DELTA: f64 = 1e-5;
 /// The target ε when neither ε nor σ is given.
 pub const DEFAULT_EPSILON: f64 = 3.0;
 
-fn refuse<T>(reason: impl Into<String>) -> Result<T, Error> {
+/// A plan that cannot be, with the reason.
+pub(crate) fn refuse<T>(reason: impl Into<String>) -> Result<T, Error> {
     Err(Error::Plan(reason.into()))
 }
 
@@ -69,19 +111,14 @@ impl PlanParams {
         let clip = self.check_clip()?;
         let sampling = self.privacy.sampling;
         let delta = self.privacy.delta.unwrap_or(DEFAULT_DELTA);
-        let guarantee = budget::settle(&self.privacy, facts, batch, steps)?;
-        let sigma = guarantee.noise_multiplier().unwrap_or(0.0);
-        let mechanism = match (self.privacy.mechanism, &clip) {
-            (MechanismKind::Dp, Some(clip)) => {
-                Mechanism::Dp(Gaussian::new(clip.sensitivity(), sigma, batch)?)
-            }
-            (MechanismKind::Geodp, Some(clip)) => {
-                let beta = self.privacy.beta.unwrap_or(f64::NAN);
-                Mechanism::Geodp(Geometric::new(clip.sensitivity(), sigma, batch, beta)?)
-            }
-            _ => Mechanism::None,
-        };
         let per_epoch = Sampler::steps_per_epoch(sampling, facts.records, batch);
+        let (importance, select) = self.check_strategies(facts, batch, per_epoch)?;
+        let strategies = (importance.as_ref(), select.as_ref());
+        let guarantee = budget::settle(&self.privacy, facts, batch, steps, strategies)?;
+        let sigma = guarantee.noise_multiplier().unwrap_or(0.0);
+        let noise = Noise { kind: self.privacy.mechanism, sigma, beta: self.privacy.beta };
+        // What a step will build must be possible.
+        noise.mechanism(clip.as_ref().map(Clip::sensitivity), batch)?;
         let mut warnings = Vec::new();
         if self.privacy.mechanism != MechanismKind::None && delta >= 1.0 / facts.records as f64 {
             warnings.push(format!(
@@ -112,7 +149,9 @@ impl PlanParams {
             sampling,
             clip,
             clip_kind: self.privacy.clip,
-            mechanism,
+            noise,
+            importance,
+            select,
             guarantee,
             learning_rate: self.check_learning_rate()?,
             optimizer: self.check_optimizer()?,
@@ -185,12 +224,51 @@ impl PlanParams {
 
     fn check_optimizer(&self) -> Result<OptimizerKind, Error> {
         let kind = self.train.optimizer.unwrap_or(OptimizerKind::Sgd);
-        if let OptimizerKind::Momentum { momentum } = kind
-            && !(0.0..1.0).contains(&momentum)
-        {
-            return refuse(format!("momentum is {momentum}; it must be in [0, 1)"));
+        match (kind, self.privacy.mechanism) {
+            (OptimizerKind::AdamBc(_), MechanismKind::Geodp) => refuse(
+                "optimizer \"adam-bc\" subtracts the noise's variance from the second moment, which \
+                 must be known and the same for all coordinates; GeoDP's depends on the gradient \
+                 itself. Use \"adam\" with GeoDP, or mechanism = \"dp\"",
+            ),
+            (OptimizerKind::AdamBc(_), MechanismKind::None) => refuse(
+                "optimizer \"adam-bc\" corrects for noise, and mechanism = \"none\" adds none; use \
+                 \"adam\"",
+            ),
+            _ => kind.fault().map_or(Ok(kind), refuse),
         }
-        Ok(kind)
+    }
+
+    /// IS and SUR are accounted as Poisson-sampled releases beside a private gradient.
+    fn check_strategies(
+        &self,
+        facts: Facts,
+        batch: u64,
+        per_epoch: u64,
+    ) -> Result<(Option<Importance>, Option<Select>), Error> {
+        let privacy = &self.privacy;
+        let names =
+            [("importance", privacy.importance.is_some()), ("select", privacy.select.is_some())];
+        if let Some((name, _)) = names.into_iter().find(|(_, given)| *given) {
+            if privacy.mechanism == MechanismKind::None {
+                return refuse(format!(
+                    "{name} is given, but mechanism = \"none\" is not private, and {name} would add \
+                     noisy releases to it. Use \"dp\" or \"geodp\", or leave {name} out"
+                ));
+            }
+            if privacy.sampling == Sampling::Shuffle {
+                return refuse(format!(
+                    "{name} draws records by independent coins, and is accounted so, under add/remove; \
+                     shuffled batches are accounted under replace-one, and the two do not compose. \
+                     Use sampling = \"poisson\""
+                ));
+            }
+        }
+        let importance = privacy.importance.as_ref();
+        let select = privacy.select.as_ref();
+        Ok((
+            importance.map(|p| p.check(facts.records, batch, per_epoch)).transpose()?,
+            select.map(|p| p.check(facts.records)).transpose()?,
+        ))
     }
 }
 
@@ -268,7 +346,17 @@ impl Plan {
                 self.clip.as_ref().map_or("none".to_owned(), |_| self.clip_kind.to_string()),
             ),
         ]
+        .into_iter()
+        .chain(self.importance.as_ref().map(|importance| {
+            let kept = match importance.keep {
+                Keep::ByNorm => "kept by their norms",
+                Keep::All => "all kept (control)",
+            };
+            let rate = importance.candidate_rate;
+            ("importance sampling", format!("candidates at a rate of at most {rate:.6}, {kept}"))
+        }))
+        .chain(self.select.as_ref().map(|select| ("selective update", select.to_string())))
         .map(|(name, value)| (name.to_owned(), value))
-        .into()
+        .collect()
     }
 }

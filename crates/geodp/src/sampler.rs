@@ -8,7 +8,7 @@
 //! Coins come from the secure source, addressed by step or epoch: a resumed run draws the same
 //! batches, and a batch can be drawn again without replaying the steps before it.
 
-use geodp_mechanism::{NoiseSource, Purpose};
+use geodp_mechanism::noise::{NoiseSource, Purpose, Stream};
 use serde::{Deserialize, Serialize};
 
 /// How batches are drawn.
@@ -29,6 +29,23 @@ impl std::fmt::Display for Sampling {
             Self::Shuffle => "shuffle",
         })
     }
+}
+
+/// Replaces `batch` by a Poisson sample of `records` records at `rate`, in ascending order. The
+/// chance is `rate` rounded down by less than 2⁻⁶⁴.
+pub(crate) fn poisson(stream: &mut Stream, records: u64, rate: f64, batch: &mut Vec<u32>) {
+    batch.clear();
+    if rate >= 1.0 {
+        batch.extend(0..records as u32);
+    } else {
+        // 2⁶⁴·rate is exact, and the cast rounds down.
+        toss(stream, records as u32, (rate * 2f64.powi(64)) as u64, batch);
+    }
+}
+
+/// Adds every record whose coin falls below `threshold`.
+fn toss(stream: &mut Stream, records: u32, threshold: u64, batch: &mut Vec<u32>) {
+    batch.extend((0..records).filter(|_| stream.word() < threshold));
 }
 
 /// Draws the batch of any step.
@@ -83,7 +100,7 @@ impl Sampler {
         let mut stream = noise.stream(Purpose::Sampling, step, 0)?;
         // ⌊q·2⁶⁴⌋: the chance is q rounded down by less than 2⁻⁶⁴, never above the q accounted.
         let threshold = ((u128::from(self.batch) << 64) / u128::from(self.records)) as u64;
-        batch.extend((0..self.records).filter(|_| stream.word() < threshold));
+        toss(&mut stream, self.records, threshold, batch);
         Ok(())
     }
 

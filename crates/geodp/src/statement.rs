@@ -7,8 +7,9 @@ use crate::Error;
 use crate::budget::{Accounting, Guarantee, Kind};
 use crate::plan::Plan;
 use crate::sampler::Sampling;
+use crate::select::Selection;
 use geodp_account::{
-    Accountant, Adjacency, AsPublished, Bracket, Certified, Conditional, GeoDpStatement, Method,
+    Adjacency, AsPublished, Bracket, Certified, Conditional, GeoDpStatement, Method,
 };
 use serde::Serialize;
 use std::fmt;
@@ -24,8 +25,21 @@ pub enum Claim {
     Conditional(Conditional),
     /// The figure the paper's own accounting gives.
     AsPublished(AsPublished),
+    /// The figure that SUR's own accounting gives.
+    AcceptedOnly(AcceptedOnly),
     /// No noise was added: there is no privacy.
     NotPrivate,
+}
+
+/// SUR as published: accepted iterations are charged, rejected ones are not.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct AcceptedOnly {
+    /// ε of the accepted iterations alone.
+    pub epsilon: Bracket,
+    /// Its δ.
+    pub delta: f64,
+    /// Steps kept and taken back.
+    pub selection: Selection,
 }
 
 impl Claim {
@@ -35,6 +49,7 @@ impl Claim {
             Self::Certified(claim) => Some((claim.epsilon(), claim.delta())),
             Self::Conditional(claim) => Some((claim.epsilon, claim.delta)),
             Self::AsPublished(claim) => Some((claim.epsilon, claim.delta)),
+            Self::AcceptedOnly(claim) => Some((claim.epsilon, claim.delta)),
             Self::NotPrivate => None,
         }
     }
@@ -44,7 +59,7 @@ impl Claim {
         match self {
             Self::Certified(_) => "certified",
             Self::Conditional(_) => "conditional",
-            Self::AsPublished(_) => "as published",
+            Self::AsPublished(_) | Self::AcceptedOnly(_) => "as published",
             Self::NotPrivate => "no privacy",
         }
     }
@@ -83,21 +98,32 @@ pub struct Statement {
     pub records: u64,
     /// Steps charged in the ledger.
     pub steps_charged: u64,
+    /// The rate that steps are charged at; IS only, else it is B/N.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidate_rate: Option<f64>,
+    /// Steps kept and taken back; SUR only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection: Option<Selection>,
 }
 
 impl Statement {
-    /// The statement of `plan` after `steps_charged` steps.
+    /// The statement of `plan` after `steps_charged` steps, with the outcome of SUR where it
+    /// selects.
     ///
     /// # Errors
     /// If the accountant refuses.
-    pub fn new(plan: &Plan, steps_charged: u64) -> Result<Self, Error> {
+    pub fn new(
+        plan: &Plan,
+        steps_charged: u64,
+        selection: Option<Selection>,
+    ) -> Result<Self, Error> {
         let private = match &plan.guarantee {
             Guarantee::None => None,
             Guarantee::Private(accounting) => Some(accounting),
         };
         let claims = match private {
             None => vec![Claim::NotPrivate],
-            Some(accounting) => claims(accounting, accounting.units(steps_charged))?,
+            Some(accounting) => claims(accounting, accounting.units(steps_charged), selection)?,
         };
         Ok(Self {
             claims,
@@ -110,26 +136,38 @@ impl Statement {
             batch: plan.batch,
             records: plan.facts.records,
             steps_charged,
+            candidate_rate: plan.importance.as_ref().map(|importance| importance.candidate_rate),
+            selection,
         })
     }
 }
 
-fn claims(accounting: &Accounting, units: u64) -> Result<Vec<Claim>, Error> {
+fn claims(
+    accounting: &Accounting,
+    units: u64,
+    selection: Option<Selection>,
+) -> Result<Vec<Claim>, Error> {
     let (delta, adjacency) = (accounting.delta, accounting.adjacency());
-    match accounting.kind {
+    let mut claims = match accounting.kind {
         Kind::Certified => {
-            let mut accountant = accounting.accountant()?;
-            accountant.compose(&accounting.event(), units)?;
-            Ok(vec![Claim::Certified(Certified::by(&accountant, delta)?)])
+            let accountant = accounting.account(accounting.noise_multiplier, units)?;
+            vec![Claim::Certified(Certified::by(&accountant, delta)?)]
         }
         Kind::Conditional => {
             let event = accounting.event();
-            let both = GeoDpStatement::new(&event, units, delta, adjacency, Method::Pld)?;
-            let epsilon = accounting.epsilon_of(units)?;
+            let both = GeoDpStatement::new(&event, 1, delta, adjacency, Method::Rdp)?;
+            let (epsilon, published) =
+                (accounting.epsilon_of(units)?, accounting.published_epsilon_of(units)?);
             let conditional = Conditional { epsilon, ..both.conditional };
-            Ok(vec![Claim::Conditional(conditional), Claim::AsPublished(both.as_published)])
+            let as_published = AsPublished { epsilon: published, ..both.as_published };
+            vec![Claim::Conditional(conditional), Claim::AsPublished(as_published)]
         }
+    };
+    if let Some(selection) = selection {
+        let epsilon = accounting.published_epsilon_of(selection.accepted)?;
+        claims.push(Claim::AcceptedOnly(AcceptedOnly { epsilon, delta, selection }));
     }
+    Ok(claims)
 }
 
 impl fmt::Display for Claim {
@@ -140,6 +178,10 @@ impl fmt::Display for Claim {
         write!(f, "{} ε = {} at δ = {delta:e}", self.word(), round_up(epsilon.upper))?;
         match self {
             Self::AsPublished(claim) => write!(f, " + δ′, δ′ up to {}", claim.delta_prime_at_most),
+            Self::AcceptedOnly(claim) => {
+                let Selection { accepted, rejected } = claim.selection;
+                write!(f, " for the {accepted} accepted of {} iterations", accepted + rejected)
+            }
             _ => Ok(()),
         }
     }
@@ -192,6 +234,11 @@ impl Statement {
                      count as one release, and δ′ is the chance that the direction leaves the region \
                      β describes. It stands here for comparison."
                 ),
+                Claim::AcceptedOnly(_) => format!(
+                    "{claim}. This is how SUR’s authors account: rejected iterations are not \
+                     charged. They used the data too, and what they did shows; it stands here for \
+                     comparison."
+                ),
                 Claim::NotPrivate => "No noise was added. The weights may reveal the training \
                      records; do not release them as private."
                     .to_owned(),
@@ -238,11 +285,14 @@ impl Statement {
 
     /// What the ledger was charged with.
     pub(crate) fn charged_text(&self) -> String {
-        let rate = self.batch as f64 / self.records as f64;
+        let rate = self.candidate_rate.unwrap_or(self.batch as f64 / self.records as f64);
+        let tests = if self.selection.is_some() { ", each with its test" } else { "" };
+        let releases = if self.candidate_rate.is_some() { ", and releases of K" } else { "" };
         match (self.noise_multiplier, self.sampling) {
             (None, _) => format!("{} steps without privacy", self.steps_charged),
             (Some(sigma), Sampling::Poisson) => {
-                format!("{} steps at q = {rate:.6}, σ = {sigma:.4}", self.steps_charged)
+                let steps = self.steps_charged;
+                format!("{steps} steps at q = {rate:.6}, σ = {sigma:.4}{tests}{releases}")
             }
             (Some(sigma), Sampling::Shuffle) => {
                 format!("{} steps of shuffled epochs, σ = {sigma:.4}", self.steps_charged)
@@ -270,6 +320,12 @@ impl Statement {
         add("noise multiplier σ", self.noise_multiplier.map(|s| format!("{s:.4}")));
         add("bounding factor β", self.beta.map(|b| b.to_string()));
         add("clipping threshold C", self.clip_norm.map(|c| c.to_string()));
+        add(
+            "steps kept (SUR)",
+            self.selection.map(|Selection { accepted, rejected }| {
+                format!("{accepted} accepted, {rejected} rejected; all are charged")
+            }),
+        );
         add(
             "noise from",
             self.noise_multiplier.map(|_| match self.noise {

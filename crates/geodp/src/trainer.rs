@@ -4,8 +4,9 @@
 
 use crate::Error;
 use crate::engine::Engine;
-use crate::optimizer::Optimizer;
+use crate::optimizer::{Clock, Optimizer};
 use crate::plan::Plan;
+use crate::select::Selection;
 use crate::step::PrivateStep;
 use crate::watch::Watch;
 use geodp_mechanism::NoiseSource;
@@ -20,6 +21,16 @@ pub struct Trainer<'e> {
     weights: Vec<f32>,
     optimizer: Optimizer,
     step: u64,
+    selection: Selection,
+}
+
+/// What a trainer knows besides its tensors; made of releases only.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Progress {
+    pub(crate) step: u64,
+    pub(crate) selection: Selection,
+    pub(crate) norm_total: Option<f64>,
+    pub(crate) clock: Clock,
 }
 
 impl<'e> Trainer<'e> {
@@ -52,6 +63,7 @@ impl<'e> Trainer<'e> {
             weights,
             optimizer,
             step: 0,
+            selection: Selection::default(),
         })
     }
 
@@ -78,7 +90,7 @@ impl<'e> Trainer<'e> {
         if self.is_done() {
             return Ok(None);
         }
-        let (gradient, outcome) = self.private.gradient(
+        let released = self.private.gradient(
             &self.plan,
             self.engine,
             &self.weights,
@@ -86,15 +98,33 @@ impl<'e> Trainer<'e> {
             self.step,
             watch,
         )?;
-        if !gradient.iter().all(|g| g.is_finite()) {
+        if !released.gradient.iter().all(|g| g.is_finite()) {
             return Err(Error::Diverged { step: self.step });
         }
-        self.optimizer.step(&mut self.weights, gradient);
+        let before =
+            self.plan.select.as_ref().map(|_| (self.weights.clone(), self.optimizer.clone()));
+        self.optimizer.step(&mut self.weights, released.gradient, released.noise_variance);
+        let outcome = released.outcome;
         if !self.weights.iter().all(|w| w.is_finite()) {
             return Err(Error::Diverged { step: self.step });
         }
+        if let Some((weights, optimizer)) = before {
+            self.keep_or_restore(weights, optimizer)?;
+        }
         self.step += 1;
         Ok(Some(outcome))
+    }
+
+    /// SUR: tests the step just made, and takes it back if it fails.
+    fn keep_or_restore(&mut self, before: Vec<f32>, optimizer: Optimizer) -> Result<(), Error> {
+        let Some(select) = &self.plan.select else { return Ok(()) };
+        if select.accepts(self.engine, &self.noise, self.step, &before, &self.weights)? {
+            self.selection.accepted += 1;
+        } else {
+            self.selection.rejected += 1;
+            (self.weights, self.optimizer) = (before, optimizer);
+        }
+        Ok(())
     }
 
     /// Whether all steps of the plan are done.
@@ -126,17 +156,38 @@ impl<'e> Trainer<'e> {
         self.engine.evaluate(&self.weights).map_err(|source| Error::Engine { step, source })
     }
 
+    /// Steps kept and taken back, where SUR selects them.
+    pub fn selection(&self) -> Option<Selection> {
+        self.plan.select.as_ref().map(|_| self.selection)
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        Progress {
+            step: self.step,
+            selection: self.selection,
+            norm_total: self.private.norm_total,
+            clock: self.optimizer.clock(),
+        }
+    }
+
     /// The optimiser's state, for a checkpoint.
     pub(crate) fn optimizer_state(&self) -> &[Vec<f32>] {
         self.optimizer.state()
     }
 
     /// Goes to a stored position; `false` if it does not fit the model.
-    pub(crate) fn restore(&mut self, step: u64, weights: Vec<f32>, state: Vec<Vec<f32>>) -> bool {
-        let fits = weights.len() == self.weights.len() && self.optimizer.restore(state);
+    pub(crate) fn restore(
+        &mut self,
+        at: Progress,
+        weights: Vec<f32>,
+        state: Vec<Vec<f32>>,
+    ) -> bool {
+        let fits = weights.len() == self.weights.len() && self.optimizer.restore(state, at.clock);
         if fits {
             self.weights = weights;
-            self.step = step;
+            self.step = at.step;
+            self.selection = at.selection;
+            self.private.norm_total = at.norm_total;
         }
         fits
     }

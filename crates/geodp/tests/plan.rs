@@ -85,7 +85,7 @@ fn a_target_is_met_and_never_passed() {
             let epsilon = plan.guarantee().epsilon_so_far(plan.steps()).unwrap().unwrap();
             let spent = epsilon.epsilon.unwrap();
             assert!(spent <= 2.0 && spent > 1.995, "{mechanism} {sampling}: {epsilon}");
-            let statement = Statement::new(&plan, plan.steps()).unwrap();
+            let statement = Statement::new(&plan, plan.steps(), None).unwrap();
             let claimed = match &statement.claims[0] {
                 Claim::Certified(claim) => claim.epsilon().upper,
                 Claim::Conditional(claim) => claim.epsilon.upper,

@@ -5,7 +5,8 @@
 
 use crate::failure::{bad_input, classify};
 use geodp::config::{DataConfig, ModelConfig, RunConfig};
-use geodp::optimizer::OptimizerKind;
+use geodp::importance::Keep;
+use geodp::optimizer::{Moments, OptimizerKind};
 use geodp::params::{ClipKind, MechanismKind, PrivacyParams, TrainParams};
 use geodp::sampler::Sampling;
 use std::path::PathBuf;
@@ -61,6 +62,13 @@ pub(crate) struct Settings {
     /// poisson (amplified), shuffle (accounted as what it is).
     #[arg(long, value_name = "KIND")]
     sampling: Option<String>,
+    /// Importance sampling of records by their gradients' norms; =control keeps every candidate.
+    #[arg(long, value_name = "KEEP", num_args = 0..=1, require_equals = true,
+          default_missing_value = "by-norm")]
+    importance: Option<String>,
+    /// Test every step and take back those that do not lower the loss: sur.
+    #[arg(long, value_name = "STRATEGY")]
+    select: Option<String>,
     /// Expected batch size B.
     #[arg(long, value_name = "B")]
     batch: Option<u64>,
@@ -73,7 +81,7 @@ pub(crate) struct Settings {
     /// Learning rate η.
     #[arg(long, value_name = "ETA")]
     learning_rate: Option<f64>,
-    /// sgd, momentum.
+    /// sgd, momentum, adam, adam-bc (corrected for the noise; with dp only).
     #[arg(long, value_name = "NAME")]
     optimizer: Option<String>,
     /// Momentum μ (0.9 if absent).
@@ -202,6 +210,24 @@ impl Settings {
         if let Some(name) = &self.sampling {
             privacy.sampling = named::<Sampling>("sampling", name)?;
         }
+        let keep = match self.importance.as_deref() {
+            None => None,
+            Some("by-norm") => Some(Keep::ByNorm),
+            Some("control" | "all") => Some(Keep::All),
+            Some(other) => {
+                return Err(bad_input(format!(
+                    "--importance={other}: use --importance, or --importance=control"
+                )));
+            }
+        };
+        if let Some(keep) = keep {
+            privacy.importance.get_or_insert_default().keep = keep;
+        }
+        match self.select.as_deref() {
+            None => {}
+            Some("sur") => drop(privacy.select.get_or_insert_default()),
+            Some(other) => return Err(bad_input(format!("--select {other}: use sur"))),
+        }
         // A flag for one of the two replaces the file's other one; both flags are refused later.
         if self.epsilon.is_some() != self.noise_multiplier.is_some() {
             privacy.epsilon = None;
@@ -229,13 +255,17 @@ impl Settings {
         train.checkpoint_every = self.checkpoint_every.or(train.checkpoint_every);
         let momentum = self.momentum.unwrap_or(0.9);
         match self.optimizer.as_deref() {
-            Some("sgd") if self.momentum.is_some() => {
+            Some("momentum") => train.optimizer = Some(OptimizerKind::Momentum { momentum }),
+            Some("sgd" | "adam" | "adam-bc") if self.momentum.is_some() => {
                 return Err(bad_input("--momentum goes with --optimizer momentum"));
             }
             Some("sgd") => train.optimizer = Some(OptimizerKind::Sgd),
-            Some("momentum") => train.optimizer = Some(OptimizerKind::Momentum { momentum }),
+            Some("adam") => train.optimizer = Some(OptimizerKind::Adam(Moments::default())),
+            Some("adam-bc") => train.optimizer = Some(OptimizerKind::AdamBc(Moments::default())),
             Some(other) => {
-                return Err(bad_input(format!("--optimizer {other}: use sgd or momentum")));
+                return Err(bad_input(format!(
+                    "--optimizer {other}: use sgd, momentum, adam or adam-bc"
+                )));
             }
             None if self.momentum.is_some() => {
                 train.optimizer = Some(OptimizerKind::Momentum { momentum });

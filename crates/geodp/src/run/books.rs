@@ -120,6 +120,7 @@ impl Books {
             seconds: start.elapsed().as_secs_f64(),
             epsilon: self.plan.guarantee.epsilon_so_far(self.charged)?,
             test: self.measure(trainer, first, step)?,
+            selection: trainer.selection(),
             ..summary.metrics()
         };
         self.write_checkpoint(trainer)?;
@@ -142,10 +143,9 @@ impl Books {
 
     fn write_checkpoint(&self, trainer: &Trainer<'_>) -> Result<(), Error> {
         let position = Position {
-            step: trainer.steps_done(),
             ledger_records: self.ledger.records(),
             ledger_head: self.ledger.head().to_owned(),
-            ..self.position.clone()
+            ..self.position.moved_to(trainer.progress())
         };
         let weights = trainer.weights().to_vec();
         let optimizer_state = trainer.optimizer_state().to_vec();

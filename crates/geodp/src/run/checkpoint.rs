@@ -8,6 +8,9 @@
 
 use super::files;
 use crate::Error;
+use crate::optimizer::Clock;
+use crate::select::Selection;
+use crate::trainer::Progress;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -34,10 +37,51 @@ pub(crate) struct Position {
     pub(crate) data: String,
     /// SHA-256 of the noise's key: another key would release steps again with other noise.
     pub(crate) noise: String,
+    /// Where optimiser and strategies stand.
+    #[serde(default)]
+    pub(crate) strategy: Strategy,
     /// Records in the ledger when this was written, and the hash of the last of them.
     pub(crate) ledger_records: u64,
     /// See `ledger_records`.
     pub(crate) ledger_head: String,
+}
+
+/// The numbers of optimiser, SUR and IS: made of releases, like the weights. Fractions are kept as
+/// their bits, so that they come back exactly.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Strategy {
+    optimizer_steps: u64,
+    optimizer_noise_bits: u64,
+    norm_total_bits: Option<u64>,
+    selection: Selection,
+}
+
+impl Position {
+    /// This position moved to where a trainer stands.
+    pub(crate) fn moved_to(&self, at: Progress) -> Self {
+        let strategy = Strategy {
+            optimizer_steps: at.clock.steps,
+            optimizer_noise_bits: at.clock.noise_variance.to_bits(),
+            norm_total_bits: at.norm_total.map(f64::to_bits),
+            selection: at.selection,
+        };
+        Self { step: at.step, strategy, ..self.clone() }
+    }
+
+    /// Where a trainer is to stand.
+    pub(crate) fn progress(&self) -> Progress {
+        let strategy = &self.strategy;
+        Progress {
+            step: self.step,
+            selection: strategy.selection,
+            norm_total: strategy.norm_total_bits.map(f64::from_bits),
+            clock: Clock {
+                steps: strategy.optimizer_steps,
+                noise_variance: f64::from_bits(strategy.optimizer_noise_bits),
+            },
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -120,6 +164,12 @@ mod tests {
                 config: "c".into(),
                 data: "d".into(),
                 noise: "n".into(),
+                strategy: Strategy {
+                    optimizer_steps: 9,
+                    optimizer_noise_bits: 0.1_f64.to_bits(),
+                    norm_total_bits: Some(3.7_f64.to_bits()),
+                    selection: Selection { accepted: 9, rejected: 3 },
+                },
                 ledger_records: 3,
                 ledger_head: "h".into(),
             },
@@ -134,6 +184,20 @@ mod tests {
         assert_eq!(Checkpoint::from_bytes(&bytes).unwrap(), example());
         let plain = Checkpoint { optimizer_state: vec![], ..example() };
         assert_eq!(Checkpoint::from_bytes(&plain.to_bytes()).unwrap(), plain);
+    }
+
+    #[test]
+    fn a_trainers_position_comes_back() {
+        let at = Progress {
+            step: 7,
+            selection: Selection { accepted: 3, rejected: 4 },
+            norm_total: Some(1.0 / 3.0),
+            clock: Clock { steps: 3, noise_variance: 1e-17 / 3.0 },
+        };
+        let checkpoint = Checkpoint { position: example().position.moved_to(at), ..example() };
+        let read = Checkpoint::from_bytes(&checkpoint.to_bytes()).unwrap();
+        assert_eq!(read.position.progress(), at);
+        assert_eq!(read.position.ledger_head, "h");
     }
 
     #[test]

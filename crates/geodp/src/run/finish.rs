@@ -11,6 +11,7 @@ use crate::config::RunConfig;
 use crate::model_file::ModelFile;
 use crate::plan::Plan;
 use crate::report::{self, Story};
+use crate::select::Selection;
 use crate::statement::Statement;
 use geodp_data::Split;
 use std::path::Path;
@@ -19,11 +20,11 @@ pub(super) fn finish(
     books: Books,
     config: &RunConfig,
     split: &Split,
-    weights: Vec<f32>,
+    (weights, selection): (Vec<f32>, Option<Selection>),
     observer: &mut dyn Observer,
 ) -> Result<Finished, Error> {
     let Books { folder, plan, ledger, charged, metrics, .. } = books;
-    let statement = Statement::new(&plan, charged)?;
+    let statement = Statement::new(&plan, charged, selection)?;
     let model = ModelFile {
         spec: config.model.spec(&split.train),
         class_names: split.train.class_names().to_vec(),

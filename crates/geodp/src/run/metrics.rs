@@ -7,6 +7,7 @@
 use super::files;
 use crate::Error;
 use crate::budget::EpsilonSoFar;
+use crate::select::Selection;
 use geodp_nn::BatchOutcome;
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -43,6 +44,9 @@ pub struct BlockMetrics {
     pub epsilon: Option<EpsilonSoFar>,
     /// Loss and accuracy on held-out records, where they were measured.
     pub test: Option<TestMetrics>,
+    /// Steps kept and taken back since the start, where SUR selects them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<Selection>,
 }
 
 /// How the model does on held-out records.

@@ -155,7 +155,7 @@ impl Run {
         let engine = NetworkEngine::new(&network, &split.train, Some(&split.test));
         let Checkpoint { position, weights, optimizer_state } = start;
         let mut trainer = Trainer::new(books.plan.clone(), &engine, weights.clone(), noise)?;
-        if !trainer.restore(position.step, weights, optimizer_state) {
+        if !trainer.restore(position.progress(), weights, optimizer_state) {
             let reason = "the checkpoint does not fit the model".to_owned();
             return Err(Error::NotResumable { folder: books.folder, reason });
         }
@@ -165,8 +165,8 @@ impl Run {
                 return Ok(Ended::Interrupted { step: trainer.steps_done() });
             }
         }
-        let weights = trainer.weights().to_vec();
-        let finished = finish::finish(books, &config, &split, weights, observer)?;
+        let (weights, selection) = (trainer.weights().to_vec(), trainer.selection());
+        let finished = finish::finish(books, &config, &split, (weights, selection), observer)?;
         Ok(Ended::Finished(Box::new(finished)))
     }
 }

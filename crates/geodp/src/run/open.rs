@@ -4,7 +4,7 @@
 //! does not fit the ledger (rewound, or from another run), a damaged file. Each with its reason.
 
 use super::books::Books;
-use super::checkpoint::{Checkpoint, Position};
+use super::checkpoint::{Checkpoint, Position, Strategy};
 use super::files::{self, FolderLock};
 use super::{Run, finish, metrics};
 use crate::Error;
@@ -137,6 +137,7 @@ impl Prepared {
     fn position(&self, config: &RunConfig, noise: &NoiseSource) -> Result<Position, Error> {
         Ok(Position {
             step: 0,
+            strategy: Strategy::default(),
             config: hex(&Sha256::digest(config.to_toml()?)),
             data: self.split.train.fingerprint().to_string(),
             noise: hex(&Sha256::digest(noise.secret_key())),

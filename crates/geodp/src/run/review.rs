@@ -44,9 +44,11 @@ impl Review {
         let dim = config.model.spec(&split.train).build()?.dim();
         let facts = Facts { records: split.train.len() as u64, dim };
         let plan = config.plan_params().check(facts)?;
-        let step = Checkpoint::read(&folder.join("checkpoint"))?.position.step;
+        let position = Checkpoint::read(&folder.join("checkpoint"))?.position;
+        let step = position.step;
+        let selection = plan.select.as_ref().map(|_| position.progress().selection);
         let charges = Books::read_ledger(folder)?;
-        let statement = Statement::new(&plan, charges.steps)?;
+        let statement = Statement::new(&plan, charges.steps, selection)?;
         Ok(Self {
             finished: folder.join("statement.json").exists(),
             step,
