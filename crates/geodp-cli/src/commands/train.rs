@@ -11,6 +11,8 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   geodp train --data mnist --model cnn --epsilon 3 --out runs/mnist
+  geodp train --mechanism geodp --beta 0.1 --noise-multiplier 1 --batch 16384
+  geodp train --select sur --importance --clip psac --optimizer adam --epsilon 3
   geodp train --config run.toml --out runs/again
   geodp train --resume runs/mnist")]
 pub(crate) struct Args {
