@@ -13,7 +13,7 @@ pub(crate) fn ln_pmf(n: u64, p: f64, k: u64) -> f64 {
 }
 
 /// P[Bin(n, p) ≥ k].
-pub fn at_least(n: u64, p: f64, k: u64) -> f64 {
+pub(crate) fn at_least(n: u64, p: f64, k: u64) -> f64 {
     if k == 0 {
         1.0
     } else if k > n {
@@ -24,12 +24,12 @@ pub fn at_least(n: u64, p: f64, k: u64) -> f64 {
 }
 
 /// The lower limit of p after k of n, with confidence 1 − `alpha`: the p with P[Bin ≥ k] = alpha.
-pub fn lower_limit(n: u64, k: u64, alpha: f64) -> f64 {
+pub(crate) fn lower_limit(n: u64, k: u64, alpha: f64) -> f64 {
     if k == 0 { 0.0 } else { bisect(|p| at_least(n, p, k) < alpha).0 }
 }
 
 /// The upper limit of p after k of n, with confidence 1 − `alpha`.
-pub fn upper_limit(n: u64, k: u64, alpha: f64) -> f64 {
+pub(crate) fn upper_limit(n: u64, k: u64, alpha: f64) -> f64 {
     if k >= n { 1.0 } else { 1.0 - lower_limit(n, n - k, alpha) }
 }
 

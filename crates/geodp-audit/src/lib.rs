@@ -5,7 +5,6 @@
 //! | [`record_loss`] | how far does each record move what is released? | per-record ε, β that would be safe |
 //! | [`one_run`] | can the coins of m canaries be guessed after one training? | ε is at least … |
 //! | [`mechanism`] | can two neighbouring gradients be told apart by their releases? | ε is at least … |
-//! | [`membership`] | do members look different from non-members? | ROC, AUC, TPR at low FPR |
 //!
 //! A lower bound refutes claims below it; it never proves one. What is measured on records depends
 //! on them: for the data's owner, not for release. An audit takes a *procedure* (a closure), so that
@@ -15,6 +14,7 @@ mod binomial;
 pub mod cells;
 pub mod distinguish;
 mod error;
+pub mod measure;
 pub mod mechanism;
 pub mod one_run;
 pub mod record_loss;

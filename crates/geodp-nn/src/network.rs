@@ -188,6 +188,24 @@ impl Network {
         self.gradient_sum(weights, samples, &[index], gradient)
     }
 
+    /// The gradients of many samples' losses, as they are: `gradients[sample of the batch][parameter]`.
+    /// For looking at single records; training never needs them apart.
+    ///
+    /// # Errors
+    /// As [`Network::clipped_sum`].
+    pub fn sample_gradients(
+        &self,
+        weights: &[f32],
+        samples: &dyn Samples,
+        batch: &[u32],
+        gradients: &mut [f32],
+    ) -> Result<(), Error> {
+        let pass = self.check(weights, samples, batch)?;
+        check_len("the gradients", gradients.len(), batch.len() * self.plan.dim)?;
+        self.engine.sample_gradients(pass, weights, batch, gradients);
+        Ok(())
+    }
+
     /// Mean loss and hits.
     ///
     /// # Errors

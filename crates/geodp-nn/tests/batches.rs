@@ -98,10 +98,29 @@ fn weights_may_depend_on_the_place_in_the_batch() {
         let batch: Vec<u32> = (0..139).map(|i| i * 37 % 70).collect();
         let chosen: Vec<u32> = batch.iter().copied().step_by(3).collect();
         let (expected, _) = one_by_one(&network, &weights, &data, &chosen);
-        let third = |place: usize, norm: f64| if place % 3 == 0 { clip(norm) } else { 0.0 };
+        let third = |place: usize, norm: f64| if place.is_multiple_of(3) { clip(norm) } else { 0.0 };
         let mut sum = vec![f32::NAN; network.dim()];
         network.weighted_sum(&weights, &data, &batch, &third, &mut sum).unwrap();
         assert_close(&sum, &expected, name);
+    }
+}
+
+#[test]
+fn gradients_one_by_one_equal_batches_of_one() {
+    for (name, spec) in models() {
+        let (network, weights, data) = setup(&spec, 70);
+        for count in [0, 1, 5, 16, 33, 70] {
+            let batch: Vec<u32> = (0..count).map(|i| (i * 37 + 11) % 70).collect();
+            let mut rows = vec![f32::NAN; batch.len() * network.dim()];
+            network.sample_gradients(&weights, &data, &batch, &mut rows).unwrap();
+            for (index, row) in batch.iter().zip(rows.chunks(network.dim())) {
+                let mut expected = vec![f32::NAN; network.dim()];
+                network.sample_gradient(&weights, &data, *index, &mut expected).unwrap();
+                let expected: Vec<f64> = expected.iter().map(|g| f64::from(*g)).collect();
+                assert_close(row, &expected, name);
+            }
+        }
+        assert!(network.sample_gradients(&weights, &data, &[1], &mut [0.0]).is_err());
     }
 }
 

@@ -38,6 +38,22 @@ pub trait Engine: Sync {
         batch: &[u32],
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError>;
+    /// Overwrites `gradients` (a row of d values for each record of `batch`) by the gradients g_i as
+    /// they are: for looking at single records.
+    ///
+    /// # Errors
+    /// Whatever stops the engine from computing.
+    fn sample_gradients(
+        &self,
+        weights: &[f32],
+        batch: &[u32],
+        gradients: &mut [f32],
+    ) -> Result<(), EngineError> {
+        for (index, gradient) in batch.iter().zip(gradients.chunks_mut(self.dim().max(1))) {
+            self.gradient_sum(weights, &[*index], gradient)?;
+        }
+        Ok(())
+    }
     /// Mean loss of the training records in `batch`; 0 if it is empty.
     ///
     /// # Errors
@@ -96,6 +112,15 @@ impl Engine for NetworkEngine<'_> {
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError> {
         Ok(self.network.gradient_sum(weights, self.train, batch, sum)?)
+    }
+
+    fn sample_gradients(
+        &self,
+        weights: &[f32],
+        batch: &[u32],
+        gradients: &mut [f32],
+    ) -> Result<(), EngineError> {
+        Ok(self.network.sample_gradients(weights, self.train, batch, gradients)?)
     }
 
     fn mean_loss(&self, weights: &[f32], batch: &[u32]) -> Result<f64, EngineError> {

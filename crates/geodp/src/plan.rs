@@ -293,6 +293,16 @@ impl Plan {
         self.batch as f64 / self.facts.records as f64
     }
 
+    /// The chance at which Poisson sampling draws a record into a step (with importance sampling, into
+    /// its candidates); `None` where batches are shuffled and nothing is amplified.
+    pub fn poisson_rate(&self) -> Option<f64> {
+        match (&self.importance, self.sampling) {
+            (Some(importance), _) => Some(importance.candidate_rate),
+            (None, Sampling::Poisson) => Some(self.sample_rate()),
+            (None, Sampling::Shuffle) => None,
+        }
+    }
+
     /// C; `None` where nothing is clipped.
     pub fn clip_norm(&self) -> Option<f64> {
         self.clip.as_ref().map(|clip| clip.sensitivity().get())

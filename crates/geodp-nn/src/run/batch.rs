@@ -44,6 +44,15 @@ pub(crate) trait Execute: Send + Sync {
         batch: &[u32],
         probabilities: Option<&mut [f32]>,
     ) -> Evaluation;
+
+    /// `gradients[sample of the batch][parameter]`.
+    fn sample_gradients(
+        &self,
+        pass: Pass<'_>,
+        weights: &[f32],
+        batch: &[u32],
+        gradients: &mut [f32],
+    );
 }
 
 /// Samples of each stripe but the last.
@@ -206,6 +215,26 @@ impl<V: Vector> Execute for Engine<V> {
         let total: f64 = losses.iter().map(|&loss| f64::from(loss)).sum();
         let mean_loss = if batch.is_empty() { 0.0 } else { total / batch.len() as f64 };
         Evaluation { mean_loss, correct, count: batch.len() }
+    }
+
+    fn sample_gradients(
+        &self,
+        mut pass: Pass<'_>,
+        weights: &[f32],
+        batch: &[u32],
+        gradients: &mut [f32],
+    ) {
+        (pass.packed, pass.packed_of) = pass.plan.pack::<V>(weights);
+        let blocks = batch.par_chunks(V::LANES);
+        blocks.zip(gradients.par_chunks_mut(V::LANES * pass.plan.dim)).for_each(|(batch, rows)| {
+            self.with_workspace(&pass, |workspace| {
+                let mut losses = vec![0.0; batch.len()];
+                workspace.forward(&pass, batch);
+                workspace.loss(&pass, &mut losses, None);
+                workspace.backward(&pass, 0, Self::CHUNK_BLOCKS, false);
+                workspace.write_gradients(&pass, Self::CHUNK_BLOCKS, rows);
+            });
+        });
     }
 }
 

@@ -1,8 +1,9 @@
-//! Running a plan over a batch: [`block`] for one block of samples, [`workspace`] for what it
-//! works in, [`batch`] for chunks, stripes and threads.
+//! Running a plan over a batch: [`block`] for one block of samples, [`rows`] for its
+//! gradients one by one, [`workspace`] for what it works in, [`batch`] for chunks, stripes and threads.
 
 pub(crate) mod batch;
 mod block;
+mod rows;
 mod workspace;
 
 use crate::Samples;
