@@ -20,8 +20,8 @@ fn with(is: bool, sur: bool, steps: u64) -> PlanParams {
     let mut params = params(MechanismKind::Dp, steps);
     params.privacy.importance = is.then(|| ImportanceParams {
         candidate_rate: Some(0.03),
-        noise_multiplier: Some(3.0),
-        refresh: Some(40),
+        noise_multiplier: Some(0.5),
+        refresh: Some(12),
         ..ImportanceParams::default()
     });
     params.privacy.select =
@@ -46,11 +46,11 @@ fn epsilon(params: &PlanParams, steps: u64) -> f64 {
 fn costs_are_those_of_events_composed_by_hand() {
     let gradient = |q| Event::sampled_gaussian(q, 0.7);
     let test = Event::sampled_gaussian(0.05, 1.5);
-    let release = Event::sampled_gaussian(0.01, 3.0);
+    let release = Event::sampled_gaussian(0.01, 0.5);
     let cases = [
-        (with(true, false, 100), vec![(gradient(0.03), 100), (release.clone(), 3)]),
+        (with(true, false, 100), vec![(gradient(0.03), 100), (release.clone(), 9)]),
         (with(false, true, 100), vec![(gradient(0.01), 100), (test.clone(), 100)]),
-        (with(true, true, 100), vec![(gradient(0.03), 100), (test, 100), (release, 3)]),
+        (with(true, true, 100), vec![(gradient(0.03), 100), (test, 100), (release, 9)]),
     ];
     for (mut params, events) in cases {
         let (ours, expected) = (epsilon(&params, 100), by_hand(&events));
