@@ -32,6 +32,7 @@ enum Command {
     Evaluate(commands::evaluate::Args),
     Predict(commands::predict::Args),
     Data(commands::data::Args),
+    Lab(commands::lab::Args),
     Report(commands::report::Args),
     Completions(commands::completions::Args),
 }
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::Evaluate(args) => commands::evaluate::run(args, cli.json),
         Command::Predict(args) => commands::predict::run(args, cli.json),
         Command::Data(args) => commands::data::run(args, cli.json),
+        Command::Lab(args) => commands::lab::run(args, cli.json),
         Command::Report(args) => commands::report::run(args, cli.json),
         Command::Completions(args) => commands::completions::run(args),
     };

@@ -5,6 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod data;
 pub(crate) mod demo;
 pub(crate) mod evaluate;
+pub(crate) mod lab;
 pub(crate) mod plan;
 pub(crate) mod predict;
 pub(crate) mod report;

@@ -1,0 +1,50 @@
+//! Every figure and table of "Analyzing and Optimizing Perturbation of DP-SGD Geometrically", by one
+//! command each, with a verdict for every claim.
+//!
+//! An [`Experiment`] is a list of cells; [`run`] works through those the [`Store`] lacks and keeps
+//! each as JSON; [`draw`] makes CSV, SVG and one page from whatever cells exist.
+
+mod error;
+pub mod experiment;
+pub mod options;
+mod page;
+pub mod stats;
+pub mod store;
+pub mod tables;
+
+pub use error::Error;
+pub use experiment::{Cell, Experiment, Observer, Silent, missing, run};
+pub use options::Options;
+pub use page::draw;
+pub use store::Store;
+
+/// Every experiment, in the order of the page.
+pub fn catalogue() -> Vec<Box<dyn Experiment>> {
+    vec![Box::new(tables::Table::two()), Box::new(tables::Table::three())]
+}
+
+/// Makes the store ready for the experiment's cells under these options.
+///
+/// # Errors
+/// Options that make no sense; cells that are there although `resume` is false, or that were made
+/// with other options.
+pub fn begin(
+    experiment: &dyn Experiment,
+    options: &Options,
+    store: &Store,
+    resume: bool,
+    command: &str,
+) -> Result<(), Error> {
+    options.check()?;
+    let provenance = format!("geodp {}, {}: {command}", env!("CARGO_PKG_VERSION"), machine());
+    store.begin(experiment.id(), &options.settings(&provenance), resume)
+}
+
+/// The processor and how many threads are used of it.
+fn machine() -> String {
+    let threads = rayon::current_num_threads();
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let model = model.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
+    format!("{model}, {threads} threads")
+}

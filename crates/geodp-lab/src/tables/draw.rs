@@ -1,0 +1,275 @@
+//! A table as a page section, a CSV and a bar chart for each σ.
+
+use super::rows::Noise;
+use super::summary::Line;
+use super::task::Which;
+use super::{Table, train};
+use crate::Error;
+use crate::experiment::Drawn;
+use crate::options::Options;
+use crate::store::{Settings, Store};
+use geodp_report::{Axis, Bars, Callout, Estimate, Role, csv, format};
+use std::path::PathBuf;
+
+/// Everything the store has of a table, or nothing if it was never begun.
+pub(super) fn draw(table: &Table, store: &Store) -> Result<Option<Drawn>, Error> {
+    let Some(settings) = store.settings(table.name())? else { return Ok(None) };
+    let lines = table.lines(store)?;
+    let mut drawn = Drawn::new(table.heading());
+    drawn.missing = lines.iter().filter(|line| line.is_missing()).count();
+    drawn.files.push((format!("{}.csv", table.name()), to_csv(table, &lines)));
+    drawn = drawn.with(|section| {
+        let section = section.paragraph(protocol(table, &settings));
+        let section = match drawn_missing(&lines) {
+            0 => section,
+            n => section.callout(
+                Callout::Info,
+                format!("{n} of {} cells of this table are not run yet.", lines.len()),
+            ),
+        };
+        section.table(accuracy_table(table, &lines)).table(privacy_table(table, &lines))
+    });
+    for (column, sigma) in table.sigmas.iter().enumerate() {
+        let name = format!("{}-sigma{sigma}", table.name());
+        let own: Vec<&Line> = lines.iter().filter(|l| l.sigma == *sigma).collect();
+        drawn = drawn.figure(&name, &bars(table, *sigma, &own), caption(column, *sigma, &own));
+    }
+    Ok(Some(drawn))
+}
+
+fn drawn_missing(lines: &[Line]) -> usize {
+    lines.iter().filter(|line| line.is_missing()).count()
+}
+
+/// How the numbers came about, in sentences.
+fn protocol(table: &Table, settings: &Settings) -> String {
+    let options = Options {
+        quick: settings.quick,
+        seeds: settings.seeds,
+        epochs: settings.epochs,
+        data_dir: PathBuf::new(),
+    };
+    let scale = table.which.scale(&options);
+    let rates: Vec<String> = scale.rates.iter().map(f64::to_string).collect();
+    let kept = scale.rates.len().div_ceil(2);
+    let mut text = format!(
+        "{} for {} epochs, {} seed{}. Every gradient is clipped per sample at C = {}, batches are \
+         drawn by Poisson sampling with rate B/N, the optimiser is SGD without momentum. The paper \
+         does not state η; here it is searched for each perturbation, β, clipping rule, σ and B on \
+         the one grid {{{}}}: all rates train for {} epoch(s) on five sixths of the training set, the \
+         best {kept} go on to {}, and the accuracy on the held-back sixth decides. IS and SUR use \
+         the rate of the method they are added to. “no noise” is the same clipped training with \
+         σ = 0.",
+        capitalised(table.which.words()),
+        scale.epochs,
+        settings.seeds,
+        if settings.seeds == 1 { "" } else { "s" },
+        train::CLIP_NORM,
+        rates.join(", "),
+        scale.search_epochs[0],
+        scale.search_epochs[1],
+    );
+    if scale.epochs != 20 {
+        text += &format!(" The paper trains for 20 epochs; this run for {}.", scale.epochs);
+    }
+    if scale.divide > 1 {
+        text += &format!(
+            " Quick form: records and batch sizes are one {}th of the full ones, B in the table is \
+             the full one.",
+            scale.divide
+        );
+    }
+    text
+}
+
+fn capitalised(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
+fn accuracy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
+    let [a, b] = table.sigmas;
+    let header = [
+        "method".to_owned(),
+        "B".to_owned(),
+        "β".to_owned(),
+        format!("σ = {a}"),
+        "published".to_owned(),
+        "η".to_owned(),
+        format!("σ = {b}"),
+        "published".to_owned(),
+        "η".to_owned(),
+    ];
+    let mut shown = geodp_report::Table::new(header)
+        .caption("Test accuracy in %, mean ± standard deviation over seeds; beside it the paper’s.");
+    for pair in lines.chunks(2) {
+        let method = pair[0].row.method;
+        let beta = match (&pair[0].first, method.beta_text().as_str()) {
+            (Some(first), "β*") => {
+                format!("β* = {}", format::significant(first.beta.unwrap_or(f64::NAN), 2))
+            }
+            (_, text) => text.to_owned(),
+        };
+        let mut cells = vec![method.name(), method.batch.to_string(), beta];
+        for line in pair {
+            let published = line.published.map_or("—".to_owned(), |p| format!("{p:.2}"));
+            let rate = line.first.as_ref().map_or(String::new(), |o| o.learning_rate.to_string());
+            cells.extend([line.accuracy_text(), published, rate]);
+        }
+        shown = shown.row(cells);
+    }
+    shown
+}
+
+/// The statements of the rows without add-ons (and with, where they differ).
+fn privacy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
+    let header = ["method", "B", "β", "σ", "steps", "ε at δ = 10⁻⁵, with its kind", "paper’s ε of σ"];
+    let mut shown = geodp_report::Table::new(header).caption(format!(
+        "What each training’s privacy statement says (N = {} records, Poisson sampling). The last \
+         column is the ε that the paper prints beside this σ, √(2·ln(1.25/δ)/σ), which takes σ for a \
+         variance and a single step.",
+        format::count(table.which.records())
+    ));
+    for line in lines.iter().filter(|l| l.row.method.noise != Noise::None) {
+        let Some(first) = &line.first else { continue };
+        shown = shown.row([
+            line.row.method.name(),
+            line.row.method.batch.to_string(),
+            line.row.method.beta_text(),
+            line.sigma.to_string(),
+            first.steps.to_string(),
+            first.statement_text(),
+            format::epsilon(paper_epsilon(line.sigma)),
+        ]);
+    }
+    shown
+}
+
+/// The ε that the paper lists beside a σ.
+pub(crate) fn paper_epsilon(sigma: f64) -> f64 {
+    (2.0 * (1.25 / train::DELTA).ln() / sigma).sqrt()
+}
+
+fn bars(table: &Table, sigma: f64, lines: &[&Line]) -> Bars {
+    let names = lines.iter().map(|line| {
+        let method = line.row.method;
+        let beta = match method.beta_text() {
+            text if text.is_empty() => text,
+            text => format!(", β = {text}"),
+        };
+        format!("{}, B = {}{beta}", method.name(), method.batch).replace("β = β*", "β*")
+    });
+    let title = format!("Test accuracy at σ = {sigma}: {}", table.short());
+    let here = lines.iter().map(|line| match line.mean() {
+        Some(mean) if line.accuracies.len() > 1 => {
+            Estimate::plus_minus(mean, crate::stats::std_dev(&line.accuracies))
+        }
+        mean => Estimate::from(mean.unwrap_or(f64::NAN)),
+    });
+    let published = lines.iter().map(|line| line.published.unwrap_or(f64::NAN));
+    Bars::new(title, Axis::linear("test accuracy").unit("%").range(0.0, 100.0), names)
+        .group("here", Role::GeoDp, here)
+        .group("published", Role::Neutral, published)
+}
+
+/// States the finding: how the rows without add-ons compare.
+fn caption(column: usize, sigma: f64, lines: &[&Line]) -> String {
+    let run: Vec<&&Line> = lines.iter().filter(|l| !l.row.method.has_add_on()).collect();
+    let best = |geodp: bool| {
+        run.iter()
+            .filter(|l| matches!(l.row.method.noise, Noise::Geodp { .. }) == geodp)
+            .filter(|l| l.row.method.noise != Noise::None && l.row.published.is_some())
+            .filter_map(|l| Some((l.mean()?, l)))
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+    };
+    let (Some((dp, dp_line)), Some((geo, geo_line))) = (best(false), best(true)) else {
+        return format!("Column {} of the table, σ = {sigma}: not run yet.", column + 1);
+    };
+    let published = |line: &Line| line.published.map_or(String::new(), |p| format!(" (published {p:.2})"));
+    format!(
+        "σ = {sigma}, methods without add-ons that the paper has: the best DP row reaches {dp:.2} % \
+         (B = {}{}), the best GeoDP row {geo:.2} % (B = {}, β = {}{}). Equal σ is not equal privacy: \
+         see the comparison at equal measured privacy. Whiskers: standard deviation over seeds.",
+        dp_line.row.method.batch,
+        published(dp_line),
+        geo_line.row.method.batch,
+        geo_line.row.method.beta_text(),
+        published(geo_line),
+    )
+}
+
+fn to_csv(table: &Table, lines: &[Line]) -> String {
+    let header = [
+        "table",
+        "method",
+        "batch",
+        "beta",
+        "sigma",
+        "status",
+        "accuracy_mean_percent",
+        "accuracy_std_percent",
+        "seeds",
+        "diverged",
+        "published_percent",
+        "learning_rate",
+        "steps",
+        "epsilon_certified",
+        "epsilon_conditional",
+        "epsilon_as_published",
+        "delta",
+        "delta_prime_at_most",
+        "paper_epsilon_of_sigma",
+    ];
+    let number = |x: Option<f64>| x.map_or(String::new(), csv::number);
+    let rows = lines.iter().map(|line| {
+        let first = line.first.as_ref();
+        let epsilon = |kind: &str| first.map_or(String::new(), |o| o.epsilon_csv(kind));
+        let noisy = line.row.method.noise != Noise::None;
+        vec![
+            table.name().to_owned(),
+            line.row.method.name(),
+            line.row.method.batch.to_string(),
+            number(first.and_then(|o| o.beta)),
+            csv::number(if noisy { line.sigma } else { 0.0 }),
+            if line.is_missing() { "not run" } else { "run" }.to_owned(),
+            number(line.mean()),
+            if line.is_missing() { String::new() } else { csv::number(crate::stats::std_dev(&line.accuracies)) },
+            line.accuracies.len().to_string(),
+            line.diverged.to_string(),
+            number(line.published),
+            number(first.map(|o| o.learning_rate)),
+            first.map_or(String::new(), |o| o.steps.to_string()),
+            epsilon("certified"),
+            epsilon("conditional"),
+            epsilon("as published"),
+            csv::number(train::DELTA),
+            number(first.map(|o| o.statement.iter().map(|e| e.delta_prime).fold(0.0, f64::max))),
+            number(noisy.then(|| paper_epsilon(line.sigma))),
+        ]
+    });
+    csv::to_csv(header, rows)
+}
+
+impl Table {
+    pub(super) fn name(&self) -> &'static str {
+        match self.which {
+            Which::Mnist => "table2",
+            Which::Cifar10 => "table3",
+        }
+    }
+
+    pub(super) fn heading(&self) -> &'static str {
+        match self.which {
+            Which::Mnist => "Table 2: test accuracy of the CNN on MNIST",
+            Which::Cifar10 => "Table 3: test accuracy of the ResNet on CIFAR-10",
+        }
+    }
+
+    fn short(&self) -> &'static str {
+        match self.which {
+            Which::Mnist => "CNN on MNIST",
+            Which::Cifar10 => "ResNet on CIFAR-10",
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Tables 2 and 3: every row trained fairly, cell by cell.
+//!
+//! Fair means: gradients clipped per sample at C = 0.1, Poisson batches, plain SGD, η from one
+//! public grid searched for each perturbation, clipping rule, σ and B on a split of the training
+//! set ([`rate`]). The paper does not say which η it used.
+//!
+//! Cells: `rate-…` (a search), `beta-star`, and one training a row, σ and seed. The rows without
+//! add-ons come first, then the add-ons, then further seeds.
+
+mod draw;
+pub mod rate;
+pub mod rows;
+pub mod star;
+pub mod summary;
+pub mod task;
+pub mod train;
+
+use crate::Error;
+use crate::experiment::{Cell, Desk, Drawn, Experiment};
+use crate::options::Options;
+use crate::store::Store;
+use rate::Search;
+use rows::{Beta, Method, Noise, Row};
+use serde_json::{Value, json};
+use star::Star;
+use std::cell::OnceCell;
+use task::{Task, Which};
+use train::Training;
+
+/// Table 2 or Table 3.
+pub struct Table {
+    which: Which,
+    rows: Vec<Row>,
+    sigmas: [f64; 2],
+    task: OnceCell<Task>,
+}
+
+/// One piece of work of a table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Job {
+    Star,
+    Rate(Method, f64),
+    Train(Method, f64, u64),
+}
+
+impl Table {
+    /// Table 2: the CNN on MNIST.
+    pub fn two() -> Self {
+        Self::new(Which::Mnist, rows::table2(), rows::TABLE2_SIGMAS)
+    }
+
+    /// Table 3: the ResNet on CIFAR-10.
+    pub fn three() -> Self {
+        Self::new(Which::Cifar10, rows::table3(), rows::TABLE3_SIGMAS)
+    }
+
+    fn new(which: Which, rows: Vec<Row>, sigmas: [f64; 2]) -> Self {
+        Self { which, rows, sigmas, task: OnceCell::new() }
+    }
+
+    fn task(&self, options: &Options) -> Result<&Task, Error> {
+        if let Some(task) = self.task.get() {
+            return Ok(task);
+        }
+        let task = self.which.open(options)?;
+        Ok(self.task.get_or_init(|| task))
+    }
+
+    /// σ of a row's two columns; a row without noise has one cell for both.
+    fn columns(&self, method: &Method) -> Vec<f64> {
+        if method.noise == Noise::None { vec![0.0] } else { self.sigmas.to_vec() }
+    }
+
+    /// Everything to do, the most wanted first, each search before the first training it serves.
+    fn jobs(&self, seeds: u64) -> Vec<Job> {
+        let mut jobs: Vec<Job> = Vec::new();
+        for seed in 0..seeds {
+            for add_ons in [false, true] {
+                for row in self.rows.iter().filter(|r| r.method.has_add_on() == add_ons) {
+                    for sigma in self.columns(&row.method) {
+                        let needed = [
+                            (row.method.noise == CROSSING).then_some(Job::Star),
+                            Some(Job::Rate(row.method.rate_owner(), sigma)),
+                            Some(Job::Train(row.method, sigma, seed)),
+                        ];
+                        for job in needed.into_iter().flatten() {
+                            if !jobs.contains(&job) {
+                                jobs.push(job);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        jobs
+    }
+
+    fn cell(&self, job: &Job, options: &Options) -> Cell {
+        let scale = self.which.scale(options);
+        let records = (self.which.records() / scale.divide) as f64;
+        let searched = records * 5.0 / 6.0;
+        let [first, last] = scale.search_epochs.map(|e| e as f64);
+        let kept = scale.rates.len().div_ceil(2) as f64;
+        let (samples, seed) = match job {
+            Job::Star => (searched * last * 2.0, 0),
+            Job::Rate(..) => {
+                (searched * (scale.rates.len() as f64 * first + kept * (last - first)), 0)
+            }
+            Job::Train(_, _, seed) => (records * scale.epochs as f64, *seed),
+        };
+        let (method, sigma) = match job {
+            Job::Star => (Method::plain(Noise::None, 16384), 0.0),
+            Job::Rate(method, sigma) | Job::Train(method, sigma, _) => (*method, *sigma),
+        };
+        Cell {
+            key: job.key(),
+            config: json!({
+                "training": self.which.words(),
+                "method": method,
+                "noise_multiplier": sigma,
+                "records": records as u64,
+                "batch": method.batch / scale.divide,
+                "epochs": scale.epochs,
+                "rates": scale.rates,
+                "search_epochs": scale.search_epochs,
+                "clip_norm": train::CLIP_NORM,
+            }),
+            seed,
+            expected_seconds: samples / self.which.samples_per_second(),
+        }
+    }
+
+    /// The numbers that a training needs from other cells: β and η.
+    fn beta(&self, method: &Method, store: &Store) -> Result<Option<f64>, Error> {
+        match method.noise {
+            Noise::Geodp { beta: Beta::Fixed(beta) } => Ok(Some(beta)),
+            Noise::Geodp { beta: Beta::Crossing } => {
+                let star: Star = needed(store, self.id(), &Job::Star.key())?;
+                Ok(Some(star.beta))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn work(&self, job: &Job, desk: &mut Desk<'_>) -> Result<Value, Error> {
+        let task = self.task(desk.options)?;
+        let scale = self.which.scale(desk.options);
+        let (method, sigma) = match *job {
+            Job::Star => (Method::plain(Noise::None, 16384), 0.0),
+            Job::Rate(method, sigma) | Job::Train(method, sigma, _) => (method, sigma),
+        };
+        let mut training = Training {
+            network: &task.network,
+            data: &task.search,
+            method,
+            noise_multiplier: sigma,
+            beta: self.beta(&method, desk.store)?,
+            learning_rate: scale.rates[scale.rates.len() / 2],
+            batch: method.batch / scale.divide,
+            epochs: scale.search_epochs[1],
+            seed: 0,
+        };
+        let store = desk.store;
+        let mut tick = |share: f64| desk.tick(share);
+        let result = match *job {
+            Job::Star => serde_json::to_value(star::measure(&training, &mut tick)?),
+            Job::Rate(..) => serde_json::to_value(rate::search(
+                &training,
+                &scale.rates,
+                scale.search_epochs,
+                &mut tick,
+            )?),
+            Job::Train(method, sigma, seed) => {
+                let key = Job::Rate(method.rate_owner(), sigma).key();
+                let search: Search = needed(store, self.id(), &key)?;
+                training.data = &task.data;
+                training.learning_rate = search.chosen;
+                training.epochs = scale.epochs;
+                training.seed = seed;
+                serde_json::to_value(training.run(&mut tick)?)
+            }
+        };
+        Ok(result.unwrap_or_default())
+    }
+
+}
+
+const CROSSING: Noise = Noise::Geodp { beta: Beta::Crossing };
+
+/// A result that an earlier cell must have left.
+fn needed<R: serde::de::DeserializeOwned>(
+    store: &Store,
+    experiment: &str,
+    key: &str,
+) -> Result<R, Error> {
+    store.result(experiment, key)?.ok_or_else(|| {
+        Error::Argument(format!("cell {key} of {experiment} is missing; run again with --resume"))
+    })
+}
+
+impl Job {
+    fn key(&self) -> String {
+        match self {
+            Job::Star => "beta-star".to_owned(),
+            Job::Rate(method, sigma) => format!("rate-{}-sigma{sigma}", method.key()),
+            Job::Train(method, sigma, seed) => format!("{}-sigma{sigma}-seed{seed}", method.key()),
+        }
+    }
+}
+
+impl Experiment for Table {
+    fn id(&self) -> &'static str {
+        self.name()
+    }
+
+    fn title(&self) -> &'static str {
+        self.heading()
+    }
+
+    fn cells(&self, options: &Options) -> Vec<Cell> {
+        self.jobs(options.seeds).iter().map(|job| self.cell(job, options)).collect()
+    }
+
+    fn run(&self, cell: &Cell, desk: &mut Desk<'_>) -> Result<Value, Error> {
+        let jobs = self.jobs(desk.options.seeds);
+        let job = jobs.iter().find(|job| job.key() == cell.key);
+        let job = job.ok_or_else(|| Error::Argument(format!("no cell {}", cell.key)))?;
+        self.work(job, desk)
+    }
+
+    fn draw(&self, store: &Store) -> Result<Option<Drawn>, Error> {
+        draw::draw(self, store)
+    }
+}

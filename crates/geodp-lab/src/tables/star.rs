@@ -1,0 +1,76 @@
+//! β* of a training: where GeoDP's direction error equals DP's.
+//!
+//! β* depends on the length of the clipped mean gradient, which changes as training goes on. Here a
+//! training without noise runs for the search's epochs; after every step the clipped mean gradient
+//! of a fixed random sample of training records gives β* by rotation
+//! ([`geodp_mechanism::analysis::crossing_beta`]), and the median over the steps is taken. β* does
+//! not depend on σ and B.
+
+use super::rows::{Method, Noise};
+use super::train::{CLIP_NORM, Training};
+use crate::Error;
+use geodp_mechanism::{Clip, analysis};
+use serde::{Deserialize, Serialize};
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Star {
+    /// Median of β* over the steps.
+    pub beta: f64,
+    /// Smallest and largest.
+    pub range: (f64, f64),
+    /// Median of ‖mean‖/C.
+    pub mean_norm_over_clip: f64,
+}
+
+/// Records of the sample whose mean gradient is looked at.
+const SAMPLE: usize = 4096;
+
+/// Measures β* along a training without noise.
+///
+/// # Errors
+/// What `tick` gives, and failures of the training.
+pub fn measure(
+    training: &Training<'_>,
+    tick: &mut dyn FnMut(f64) -> Result<(), Error>,
+) -> Result<Star, Error> {
+    let plain = Training {
+        method: Method::plain(Noise::None, training.method.batch),
+        beta: None,
+        ..*training
+    };
+    let engine = plain.engine();
+    let mut trainer = plain.start(&engine)?;
+    let clip = Clip::flat(CLIP_NORM)?;
+    let records = plain.data.train.len();
+    let count = records.min(SAMPLE);
+    let sample: Vec<u32> = (0..count).map(|i| (i * records / count) as u32).collect();
+    let mut mean = vec![0.0_f32; plain.network.dim()];
+    let (mut betas, mut norms) = (Vec::new(), Vec::new());
+    loop {
+        let data = &plain.data.train;
+        let weight = |norm: f64| clip.weight(norm);
+        plain.network.clipped_sum(trainer.weights(), data, &sample, &weight, &mut mean)?;
+        mean.iter_mut().for_each(|g| *g /= count as f32);
+        let norm = mean.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
+        if norm > 0.0 {
+            betas.push(analysis::crossing_beta(&mean, CLIP_NORM, 1.0, count as u64)?.by_rotation);
+            norms.push(norm / CLIP_NORM);
+        }
+        tick(trainer.steps_done() as f64 / trainer.plan().steps() as f64)?;
+        if trainer.step()?.is_none() {
+            break;
+        }
+    }
+    if betas.is_empty() {
+        return Err(Error::Argument("every mean gradient was zero: there is no β*".into()));
+    }
+    betas.sort_by(f64::total_cmp);
+    norms.sort_by(f64::total_cmp);
+    let (first, last) = (betas[0], betas[betas.len() - 1]);
+    Ok(Star {
+        beta: betas[betas.len() / 2].min(1.0),
+        range: (first, last),
+        mean_norm_over_clip: norms[norms.len() / 2],
+    })
+}

@@ -1,0 +1,121 @@
+//! What a table trains: data, network, and how large the experiment is.
+
+use crate::Error;
+use crate::options::Options;
+use geodp_data::{Split, cifar10, mnist};
+use geodp_nn::{Network, NetworkSpec, ResnetSpec};
+
+/// The size of an experiment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scale {
+    /// Records and batch sizes are divided by this, so that rates q and steps stay the paper's.
+    pub divide: u64,
+    /// Passes over the records.
+    pub epochs: u64,
+    /// η: one public grid for every method.
+    pub rates: Vec<f64>,
+    /// Epochs after which the search keeps its best half, and after which it ends.
+    pub search_epochs: [u64; 2],
+}
+
+/// Data and network of a table.
+pub struct Task {
+    /// Training and test records.
+    pub data: Split,
+    /// The search trains on the first part and measures on the second; both from the training set.
+    pub search: Split,
+    /// The model.
+    pub network: Network,
+}
+
+/// Decides which training records the search of η holds back.
+const SEARCH_SPLIT_SEED: u64 = 20_000_000;
+
+/// Which of the paper's two trainings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// The CNN on MNIST.
+    Mnist,
+    /// The ResNet on CIFAR-10.
+    Cifar10,
+}
+
+impl Which {
+    /// The experiment's size under these options.
+    pub fn scale(self, options: &Options) -> Scale {
+        let geometric = |from: f64, factor: f64, count: i32| {
+            (0..count).map(|k| from * factor.powi(k)).collect::<Vec<f64>>()
+        };
+        let full = match self {
+            Self::Mnist => Scale {
+                divide: 1,
+                epochs: 20,
+                rates: geometric(0.5, 4.0, 5),
+                search_epochs: [2, 5],
+            },
+            Self::Cifar10 => Scale {
+                divide: 1,
+                epochs: 20,
+                rates: geometric(0.5, 4.0, 5),
+                search_epochs: [1, 2],
+            },
+        };
+        let quick = match self {
+            Self::Mnist => Scale { divide: 8, epochs: 4, search_epochs: [1, 1], ..full.clone() },
+            Self::Cifar10 => {
+                Scale { divide: 32, epochs: 2, search_epochs: [1, 1], ..full.clone() }
+            }
+        };
+        let scale = if options.quick { quick } else { full };
+        Scale { epochs: options.epochs.unwrap_or(scale.epochs), ..scale }
+    }
+
+    /// Training records of the full data set.
+    pub fn records(self) -> u64 {
+        match self {
+            Self::Mnist => 60_000,
+            Self::Cifar10 => 50_000,
+        }
+    }
+
+    /// Samples a second that a private training handles on two cores, for the expected time.
+    pub fn samples_per_second(self) -> f64 {
+        match self {
+            Self::Mnist => 60_000.0,
+            Self::Cifar10 => 7_000.0,
+        }
+    }
+
+    /// In words, for captions.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Mnist => "the CNN with 21,840 parameters on MNIST",
+            Self::Cifar10 => "the ResNet with three residual blocks on CIFAR-10",
+        }
+    }
+
+    /// Loads the data and builds the network.
+    ///
+    /// # Errors
+    /// CIFAR-10 that is not on this machine.
+    pub fn open(self, options: &Options) -> Result<Task, Error> {
+        let mut data = match self {
+            Self::Mnist => mnist::load(&mnist::standard_scaling())?,
+            Self::Cifar10 => cifar10::open(&options.data_dir, &cifar10::standard_scaling())?,
+        };
+        let divide = self.scale(options).divide as usize;
+        if divide > 1 {
+            let first = |count: usize| (0..count / divide).collect::<Vec<usize>>();
+            data.train = data.train.subset(&first(data.train.len()))?;
+            data.test = data.test.subset(&first(data.test.len()))?;
+        }
+        let held_back = data.train.len() / 6;
+        let (train, test) = data.train.split_off(held_back, SEARCH_SPLIT_SEED)?;
+        let network = match self {
+            Self::Mnist => NetworkSpec::cnn(),
+            Self::Cifar10 => NetworkSpec::resnet(&ResnetSpec::default()),
+        }
+        .build()?;
+        Ok(Task { data, search: Split { train, test }, network })
+    }
+}

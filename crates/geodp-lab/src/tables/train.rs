@@ -1,0 +1,207 @@
+//! One training of a table: a method, σ, β and η in; test accuracy and the privacy statement out.
+
+use super::rows::{Method, Noise};
+use crate::Error;
+use geodp::engine::NetworkEngine;
+use geodp::optimizer::OptimizerKind;
+use geodp::params::{MechanismKind, PrivacyParams, TrainParams};
+use geodp::plan::Facts;
+use geodp::statement::Claim;
+use geodp::trainer::Trainer;
+use geodp::{Plan, PlanParams, Statement};
+use geodp_data::Split;
+use geodp_mechanism::NoiseSource;
+use geodp_nn::Network;
+use geodp_report::{csv, format};
+use serde::{Deserialize, Serialize};
+
+/// C of every training: the paper's.
+pub const CLIP_NORM: f64 = 0.1;
+/// δ of every statement.
+pub const DELTA: f64 = 1e-5;
+
+/// A training to be done.
+#[derive(Clone, Copy)]
+pub struct Training<'a> {
+    /// What is trained on what.
+    pub network: &'a Network,
+    /// Records to train on, and records to measure on.
+    pub data: &'a Split,
+    /// How.
+    pub method: Method,
+    /// σ.
+    pub noise_multiplier: f64,
+    /// β as a number, for GeoDP.
+    pub beta: Option<f64>,
+    /// η.
+    pub learning_rate: f64,
+    /// Scaled batch size.
+    pub batch: u64,
+    /// Passes over the records.
+    pub epochs: u64,
+    /// Decides first weights, batches and noise.
+    pub seed: u64,
+}
+
+/// What a training gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Share of test records classified rightly; `None` if training diverged.
+    pub accuracy: Option<f64>,
+    /// Mean test loss; `None` if training diverged.
+    pub loss: Option<f64>,
+    /// Steps made.
+    pub steps: u64,
+    /// σ as it was used; 0 without noise.
+    pub noise_multiplier: f64,
+    /// β as it was used.
+    pub beta: Option<f64>,
+    /// η as it was used.
+    pub learning_rate: f64,
+    /// Every ε with its kind.
+    pub statement: Vec<Epsilon>,
+}
+
+/// An ε that names its kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Epsilon {
+    /// "certified", "conditional", "as published", "no privacy".
+    pub kind: String,
+    /// Its upper bound; `None` for ∞.
+    pub epsilon: Option<f64>,
+    /// The δ it goes with.
+    pub delta: f64,
+    /// How large the δ′ beside it may be; 0 where there is none.
+    pub delta_prime: f64,
+}
+
+impl Outcome {
+    /// Every ε with its kind, in a line.
+    pub fn statement_text(&self) -> String {
+        let one = |e: &Epsilon| {
+            let value = format::epsilon(e.epsilon.unwrap_or(f64::INFINITY));
+            let prime = match e.delta_prime {
+                0.0 => String::new(),
+                prime => format!(" with δ′ ≤ {}", format::significant(prime, 2)),
+            };
+            format!("{} {value}{prime}", e.kind)
+        };
+        self.statement.iter().map(one).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The ε of a kind, empty where there is none.
+    pub fn epsilon_csv(&self, kind: &str) -> String {
+        let found = self.statement.iter().find(|e| e.kind == kind);
+        found.map_or(String::new(), |e| csv::number(e.epsilon.unwrap_or(f64::INFINITY)))
+    }
+}
+
+impl Training<'_> {
+    /// The plan's parameters: the one place where a row becomes a training.
+    fn params(&self) -> PlanParams {
+        let (mechanism, noise_multiplier) = match self.method.noise {
+            Noise::None => (MechanismKind::None, None),
+            Noise::Dp => (MechanismKind::Dp, Some(self.noise_multiplier)),
+            Noise::Geodp { .. } => (MechanismKind::Geodp, Some(self.noise_multiplier)),
+        };
+        PlanParams {
+            privacy: PrivacyParams {
+                mechanism,
+                beta: self.beta,
+                noise_multiplier,
+                delta: (mechanism != MechanismKind::None).then_some(DELTA),
+                clip: self.method.clip,
+                clip_norm: Some(CLIP_NORM),
+                ..PrivacyParams::default()
+            },
+            train: TrainParams {
+                batch: Some(self.batch),
+                epochs: Some(self.epochs),
+                learning_rate: Some(self.learning_rate),
+                optimizer: Some(OptimizerKind::Sgd),
+                seed: Some(self.seed),
+                ..TrainParams::default()
+            },
+        }
+    }
+
+    /// The engine of the training.
+    pub fn engine(&self) -> NetworkEngine<'_> {
+        NetworkEngine::new(self.network, &self.data.train, Some(&self.data.test))
+    }
+
+    /// A trainer at its first step.
+    ///
+    /// # Errors
+    /// Parameters that make no plan.
+    pub fn start<'e>(&self, engine: &'e NetworkEngine<'e>) -> Result<Trainer<'e>, Error> {
+        let facts = Facts { records: self.data.train.len() as u64, dim: self.network.dim() };
+        let plan = self.params().check(facts)?;
+        let weights = self.network.init(self.seed);
+        Ok(Trainer::new(plan, engine, weights, NoiseSource::from_seed(self.seed))?)
+    }
+
+    /// Trains to the end. `tick` hears the share done and may stop the training.
+    ///
+    /// # Errors
+    /// What `tick` gives, and failures other than divergence.
+    pub fn run(&self, tick: &mut dyn FnMut(f64) -> Result<(), Error>) -> Result<Outcome, Error> {
+        let engine = self.engine();
+        let mut trainer = self.start(&engine)?;
+        let test = advance(&mut trainer, u64::MAX, tick)?;
+        let steps = trainer.steps_done();
+        Ok(Outcome {
+            accuracy: test.map(|t| t.0),
+            loss: test.map(|t| t.1),
+            steps,
+            noise_multiplier: trainer.plan().noise_multiplier().unwrap_or(0.0),
+            beta: self.beta,
+            learning_rate: self.learning_rate,
+            statement: epsilons(trainer.plan(), trainer.plan().steps())?,
+        })
+    }
+}
+
+/// Steps until `until` or the plan's end, then (accuracy, loss) on the held-out records; `None` if
+/// training diverged.
+///
+/// # Errors
+/// What `tick` gives, and failures other than divergence.
+pub fn advance(
+    trainer: &mut Trainer<'_>,
+    until: u64,
+    tick: &mut dyn FnMut(f64) -> Result<(), Error>,
+) -> Result<Option<(f64, f64)>, Error> {
+    while !trainer.is_done() && trainer.steps_done() < until {
+        match trainer.step() {
+            Ok(_) => {}
+            Err(geodp::Error::Diverged { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        tick(trainer.steps_done() as f64 / trainer.plan().steps() as f64)?;
+    }
+    let test = trainer.evaluate()?;
+    Ok(test.filter(|t| t.mean_loss.is_finite()).map(|t| (t.accuracy(), t.mean_loss)))
+}
+
+/// Every ε of the plan's statement after `steps` steps.
+fn epsilons(plan: &Plan, steps: u64) -> Result<Vec<Epsilon>, Error> {
+    let claims = Statement::new(plan, steps)?.claims;
+    let row = |kind: &str, upper: f64, delta: f64, delta_prime: f64| Epsilon {
+        kind: kind.to_owned(),
+        epsilon: upper.is_finite().then_some(upper),
+        delta,
+        delta_prime,
+    };
+    Ok(claims
+        .iter()
+        .map(|claim| match claim {
+            Claim::Certified(c) => row("certified", c.epsilon().upper, c.delta(), 0.0),
+            Claim::Conditional(c) => row("conditional", c.epsilon.upper, c.delta, 0.0),
+            Claim::AsPublished(c) => {
+                row("as published", c.epsilon.upper, c.delta, c.delta_prime_at_most)
+            }
+            _ => row("no privacy", f64::INFINITY, DELTA, 0.0),
+        })
+        .collect())
+}
