@@ -4,6 +4,7 @@
 //! An [`Experiment`] is a list of cells; [`run`] works through those the [`Store`] lacks and keeps
 //! each as JSON; [`draw`] makes CSV, SVG and one page from whatever cells exist.
 
+pub mod direction;
 mod error;
 pub mod experiment;
 pub mod options;
@@ -20,7 +21,14 @@ pub use store::Store;
 
 /// Every experiment, in the order of the page.
 pub fn catalogue() -> Vec<Box<dyn Experiment>> {
-    vec![Box::new(tables::Table::two()), Box::new(tables::Table::three())]
+    use direction::Direction;
+    vec![
+        Box::new(Direction::figure1()),
+        Box::new(Direction::figure3()),
+        Box::new(Direction::figure4()),
+        Box::new(tables::Table::two()),
+        Box::new(tables::Table::three()),
+    ]
 }
 
 /// Makes the store ready for the experiment's cells under these options.

@@ -46,7 +46,8 @@ pub struct Settings {
 
 impl Settings {
     fn words(&self) -> String {
-        let epochs = self.epochs.map_or("the default epochs".to_owned(), |e| format!("--epochs {e}"));
+        let epochs =
+            self.epochs.map_or("the default epochs".to_owned(), |e| format!("--epochs {e}"));
         format!("{} and {epochs}", if self.quick { "--quick" } else { "the full size" })
     }
 }

@@ -102,7 +102,12 @@ fn list(options: &Options, json: bool) -> anyhow::Result<()> {
         .map(|experiment| {
             let cells = experiment.cells(options);
             let expected_seconds = seconds(&cells);
-            Entry { name: experiment.id(), title: experiment.title(), cells: cells.len(), expected_seconds }
+            Entry {
+                name: experiment.id(),
+                title: experiment.title(),
+                cells: cells.len(),
+                expected_seconds,
+            }
         })
         .collect();
     if json {

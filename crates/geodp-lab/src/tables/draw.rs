@@ -51,14 +51,13 @@ fn protocol(table: &Table, settings: &Settings) -> String {
     };
     let scale = table.which.scale(&options);
     let rates: Vec<String> = scale.rates.iter().map(f64::to_string).collect();
-    let kept = scale.rates.len().div_ceil(2);
     let mut text = format!(
         "{} for {} epochs, {} seed{}. Every gradient is clipped per sample at C = {}, batches are \
          drawn by Poisson sampling with rate B/N, the optimiser is SGD without momentum. The paper \
          does not state η; here it is searched for each perturbation, β, clipping rule, σ and B on \
-         the one grid {{{}}}: all rates train for {} epoch(s) on five sixths of the training set, the \
-         best {kept} go on to {}, and the accuracy on the held-back sixth decides. IS and SUR use \
-         the rate of the method they are added to. “no noise” is the same clipped training with \
+         the one grid {{{}}}: each rate trains for {} epoch{} on five sixths of the training set, and the \
+         accuracy on the held-back sixth decides. IS and SUR use the rate of the method they are \
+         added to. “no noise” is the same clipped training with \
          σ = 0.",
         capitalised(table.which.words()),
         scale.epochs,
@@ -66,8 +65,8 @@ fn protocol(table: &Table, settings: &Settings) -> String {
         if settings.seeds == 1 { "" } else { "s" },
         train::CLIP_NORM,
         rates.join(", "),
-        scale.search_epochs[0],
-        scale.search_epochs[1],
+        scale.search_epochs,
+        if scale.search_epochs == 1 { "" } else { "s" },
     );
     if scale.epochs != 20 {
         text += &format!(" The paper trains for 20 epochs; this run for {}.", scale.epochs);
@@ -101,8 +100,9 @@ fn accuracy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
         "published".to_owned(),
         "η".to_owned(),
     ];
-    let mut shown = geodp_report::Table::new(header)
-        .caption("Test accuracy in %, mean ± standard deviation over seeds; beside it the paper’s.");
+    let mut shown = geodp_report::Table::new(header).caption(
+        "Test accuracy in %, mean ± standard deviation over seeds; beside it the paper’s.",
+    );
     for pair in lines.chunks(2) {
         let method = pair[0].row.method;
         let beta = match (&pair[0].first, method.beta_text().as_str()) {
@@ -124,7 +124,8 @@ fn accuracy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
 
 /// The statements of the rows without add-ons (and with, where they differ).
 fn privacy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
-    let header = ["method", "B", "β", "σ", "steps", "ε at δ = 10⁻⁵, with its kind", "paper’s ε of σ"];
+    let header =
+        ["method", "B", "β", "σ", "steps", "ε at δ = 10⁻⁵, with its kind", "paper’s ε of σ"];
     let mut shown = geodp_report::Table::new(header).caption(format!(
         "What each training’s privacy statement says (N = {} records, Poisson sampling). The last \
          column is the ε that the paper prints beside this σ, √(2·ln(1.25/δ)/σ), which takes σ for a \
@@ -186,7 +187,8 @@ fn caption(column: usize, sigma: f64, lines: &[&Line]) -> String {
     let (Some((dp, dp_line)), Some((geo, geo_line))) = (best(false), best(true)) else {
         return format!("Column {} of the table, σ = {sigma}: not run yet.", column + 1);
     };
-    let published = |line: &Line| line.published.map_or(String::new(), |p| format!(" (published {p:.2})"));
+    let published =
+        |line: &Line| line.published.map_or(String::new(), |p| format!(" (published {p:.2})"));
     format!(
         "σ = {sigma}, methods without add-ons that the paper has: the best DP row reaches {dp:.2} % \
          (B = {}{}), the best GeoDP row {geo:.2} % (B = {}, β = {}{}). Equal σ is not equal privacy: \
@@ -234,7 +236,11 @@ fn to_csv(table: &Table, lines: &[Line]) -> String {
             csv::number(if noisy { line.sigma } else { 0.0 }),
             if line.is_missing() { "not run" } else { "run" }.to_owned(),
             number(line.mean()),
-            if line.is_missing() { String::new() } else { csv::number(crate::stats::std_dev(&line.accuracies)) },
+            if line.is_missing() {
+                String::new()
+            } else {
+                csv::number(crate::stats::std_dev(&line.accuracies))
+            },
             line.accuracies.len().to_string(),
             line.diverged.to_string(),
             number(line.published),

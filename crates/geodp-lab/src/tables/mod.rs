@@ -99,13 +99,10 @@ impl Table {
         let scale = self.which.scale(options);
         let records = (self.which.records() / scale.divide) as f64;
         let searched = records * 5.0 / 6.0;
-        let [first, last] = scale.search_epochs.map(|e| e as f64);
-        let kept = scale.rates.len().div_ceil(2) as f64;
+        let search = searched * scale.search_epochs as f64;
         let (samples, seed) = match job {
-            Job::Star => (searched * last * 2.0, 0),
-            Job::Rate(..) => {
-                (searched * (scale.rates.len() as f64 * first + kept * (last - first)), 0)
-            }
+            Job::Star => (search * 2.0, 0),
+            Job::Rate(..) => (search * scale.rates.len() as f64, 0),
             Job::Train(_, _, seed) => (records * scale.epochs as f64, *seed),
         };
         let (method, sigma) = match job {
@@ -157,19 +154,16 @@ impl Table {
             beta: self.beta(&method, desk.store)?,
             learning_rate: scale.rates[scale.rates.len() / 2],
             batch: method.batch / scale.divide,
-            epochs: scale.search_epochs[1],
+            epochs: scale.search_epochs,
             seed: 0,
         };
         let store = desk.store;
         let mut tick = |share: f64| desk.tick(share);
         let result = match *job {
             Job::Star => serde_json::to_value(star::measure(&training, &mut tick)?),
-            Job::Rate(..) => serde_json::to_value(rate::search(
-                &training,
-                &scale.rates,
-                scale.search_epochs,
-                &mut tick,
-            )?),
+            Job::Rate(..) => {
+                serde_json::to_value(rate::search(&training, &scale.rates, &mut tick)?)
+            }
             Job::Train(method, sigma, seed) => {
                 let key = Job::Rate(method.rate_owner(), sigma).key();
                 let search: Search = needed(store, self.id(), &key)?;
@@ -182,7 +176,6 @@ impl Table {
         };
         Ok(result.unwrap_or_default())
     }
-
 }
 
 const CROSSING: Noise = Noise::Geodp { beta: Beta::Crossing };

@@ -161,10 +161,8 @@ fn ours(noise_free: f64) -> [Row; 3] {
 
 /// Table 2: CNN on MNIST, σ = 10 and σ = 1.
 pub fn table2() -> Vec<Row> {
-    let mut rows = vec![
-        row(Noise::Dp, 8192, [87.93, 94.25]),
-        row(Noise::Dp, 16384, [88.12, 95.52]),
-    ];
+    let mut rows =
+        vec![row(Noise::Dp, 8192, [87.93, 94.25]), row(Noise::Dp, 16384, [88.12, 95.52])];
     let dp = [[88.43, 95.63], [88.47, 95.75], [88.40, 95.71], [88.48, 95.83], [89.83, 96.91]];
     rows.extend(add_ons(Noise::Dp, dp));
     rows.extend([
@@ -180,10 +178,8 @@ pub fn table2() -> Vec<Row> {
 
 /// Table 3: ResNet on CIFAR-10, σ = 0.1 and σ = 0.01.
 pub fn table3() -> Vec<Row> {
-    let mut rows = vec![
-        row(Noise::Dp, 8192, [59.39, 63.27]),
-        row(Noise::Dp, 16384, [60.12, 63.84]),
-    ];
+    let mut rows =
+        vec![row(Noise::Dp, 8192, [59.39, 63.27]), row(Noise::Dp, 16384, [60.12, 63.84])];
     let dp = [[60.27, 64.07], [61.73, 64.83], [60.51, 63.91], [61.30, 64.71], [62.91, 65.60]];
     rows.extend(add_ons(Noise::Dp, dp));
     rows.extend([

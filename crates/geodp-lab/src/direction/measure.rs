@@ -1,0 +1,164 @@
+//! One group of gradients: their clipped means, perturbed again and again.
+//!
+//! A group is 16,384 consecutive gradients of the stream (the largest B). Its first B gradients,
+//! each cut down to the same d random dimensions and clipped at C = 0.1, give the clipped mean of
+//! every (d, B) that a figure needs, in one pass over the stream. Each mean is then perturbed by DP
+//! and by GeoDP a number of times, and ‖θ* − θ‖² (wrapped) and ‖g* − g‖² are kept.
+
+use super::panels::Point;
+use crate::Error;
+use geodp_data::{GradientStream, StreamOptions};
+use geodp_mechanism::perturb::reference::perturb_spherical;
+use geodp_mechanism::sphere::{
+    Spherical, squared_direction_error, squared_gradient_error, to_rectangular, to_spherical,
+};
+use geodp_mechanism::{Clip, Gaussian, Geometric, NoiseSource, Perturb, analysis};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// C of the synthetic experiments.
+pub const CLIP_NORM: f64 = 0.1;
+
+/// What a group gave at one point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Errors {
+    /// The point.
+    pub point: Point,
+    /// ‖θ* − θ‖² of each repeat under DP.
+    pub dp_direction: Vec<f64>,
+    /// ‖θ* − θ‖² of each repeat under GeoDP.
+    pub geodp_direction: Vec<f64>,
+    /// ‖g* − g‖² of each repeat under DP.
+    pub dp_gradient: Vec<f64>,
+    /// ‖g* − g‖² of each repeat under GeoDP.
+    pub geodp_gradient: Vec<f64>,
+    /// What the analysis expects of DP's direction error on this mean.
+    pub dp_theory: f64,
+    /// (d−1)(d+2)(βπσ/B)².
+    pub geodp_theory: f64,
+    /// β* in the paper's measure: where the two expected direction errors are equal.
+    pub crossing_beta: f64,
+}
+
+/// A cell's result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// Which data the gradients came from.
+    pub dataset: String,
+    /// Dimensions of a whole gradient.
+    pub whole_dim: usize,
+    /// One entry a point.
+    pub errors: Vec<Errors>,
+}
+
+/// How a group is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// Perturbations of each mean.
+    pub repeats: u64,
+    /// Batch sizes are divided by this when means are formed (never in the noise).
+    pub divide: u64,
+    /// Which group: decides weights, order and dimensions.
+    pub seed: u64,
+}
+
+/// Measures all points on one group.
+///
+/// # Errors
+/// What `tick` gives; data that cannot be read.
+pub fn measure(
+    points: &[Point],
+    effort: Effort,
+    data_dir: &Path,
+    tick: &mut dyn FnMut(f64) -> Result<(), Error>,
+) -> Result<Group, Error> {
+    let options = StreamOptions { seed: effort.seed, ..StreamOptions::default() };
+    let mut stream = GradientStream::open(data_dir, options)?;
+    let means = means(points, effort, &mut stream, tick)?;
+    let noise = NoiseSource::from_seed(effort.seed);
+    let mut errors = Vec::with_capacity(points.len());
+    for (at, point) in points.iter().enumerate() {
+        let mean = &means[&(point.dim, point.batch)];
+        errors.push(perturb(point, mean, effort.repeats, &noise)?);
+        tick(0.7 + 0.3 * (at + 1) as f64 / points.len() as f64)?;
+    }
+    let metadata = stream.metadata();
+    Ok(Group { dataset: metadata.dataset, whole_dim: metadata.dim, errors })
+}
+
+/// The clipped mean of every (d, B) among the points.
+fn means(
+    points: &[Point],
+    effort: Effort,
+    stream: &mut GradientStream,
+    tick: &mut dyn FnMut(f64) -> Result<(), Error>,
+) -> Result<BTreeMap<(usize, u64), Vec<f64>>, Error> {
+    let clip = Clip::flat(CLIP_NORM)?;
+    let mut wanted: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for point in points {
+        let batches = wanted.entry(point.dim).or_default();
+        if !batches.contains(&point.batch) {
+            batches.push(point.batch);
+        }
+    }
+    let mut sums: Vec<(usize, Vec<usize>, Vec<f64>)> = Vec::new();
+    for &dim in wanted.keys() {
+        sums.push((dim, stream.random_dimensions(dim, effort.seed)?, vec![0.0; dim]));
+    }
+    let shrunk = |batch: u64| (batch / effort.divide).max(1);
+    let last = points.iter().map(|p| shrunk(p.batch)).max().unwrap_or(0);
+    let mut means = BTreeMap::new();
+    for made in 1..=last {
+        let gradient = stream.next_gradient()?;
+        for (dim, dimensions, sum) in &mut sums {
+            let squares = dimensions.iter().map(|&i| f64::from(gradient[i]).powi(2));
+            let weight = clip.weight(squares.sum::<f64>().sqrt());
+            for (s, &i) in sum.iter_mut().zip(dimensions.iter()) {
+                *s += weight * f64::from(gradient[i]);
+            }
+            for &batch in wanted[dim].iter().filter(|b| shrunk(**b) == made) {
+                let mean = sum.iter().map(|s| s / made as f64).collect();
+                means.insert((*dim, batch), mean);
+            }
+        }
+        if made % 64 == 0 {
+            tick(0.7 * made as f64 / last as f64)?;
+        }
+    }
+    Ok(means)
+}
+
+/// Perturbs one mean `repeats` times by both mechanisms.
+fn perturb(
+    point: &Point,
+    mean: &[f64],
+    repeats: u64,
+    noise: &NoiseSource,
+) -> Result<Errors, Error> {
+    let sensitivity = Clip::flat(CLIP_NORM)?.sensitivity();
+    let dp = Gaussian::new(sensitivity, point.sigma, point.batch)?;
+    let geodp = Geometric::new(sensitivity, point.sigma, point.batch, point.beta)?;
+    let original: Spherical = to_spherical(mean)?;
+    let crossing = analysis::crossing_beta(mean, CLIP_NORM, point.sigma, point.batch)?;
+    let mut errors = Errors {
+        point: *point,
+        dp_direction: Vec::new(),
+        geodp_direction: Vec::new(),
+        dp_gradient: Vec::new(),
+        geodp_gradient: Vec::new(),
+        dp_theory: analysis::dp_direction_mse(mean, dp.coordinate_std())?,
+        geodp_theory: analysis::geodp_direction_mse(point.dim, geodp.angle_std(point.dim)),
+        crossing_beta: crossing.by_angles,
+    };
+    for repeat in 0..repeats {
+        let release = dp.perturb(mean, noise, repeat)?;
+        let direction = to_spherical(&release)?.angles;
+        errors.dp_direction.push(squared_direction_error(&direction, &original.angles)?);
+        errors.dp_gradient.push(squared_gradient_error(&release, mean)?);
+        let release = perturb_spherical(&geodp, mean, noise, repeat)?;
+        errors.geodp_direction.push(squared_direction_error(&release.angles, &original.angles)?);
+        errors.geodp_gradient.push(squared_gradient_error(&to_rectangular(&release)?, mean)?);
+    }
+    Ok(errors)
+}

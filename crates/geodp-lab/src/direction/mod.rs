@@ -1,0 +1,172 @@
+//! Figures 1, 3 and 4: how far DP and GeoDP move directions and gradients, at equal σ, B and C.
+//!
+//! A cell is one group of gradients ([`measure`]) with ten perturbations of every mean; ten groups
+//! make the paper's 100 repeats. Points pool the repeats of all finished groups.
+
+mod draw;
+pub mod measure;
+pub mod panels;
+
+use crate::Error;
+use crate::experiment::{Cell, Desk, Drawn, Experiment};
+use crate::options::Options;
+use crate::store::Store;
+use measure::{Effort, Errors, Group};
+use panels::{Panel, Point};
+use serde_json::{Value, json};
+
+/// Figure 1, 3 or 4.
+#[derive(Debug)]
+pub struct Direction {
+    id: &'static str,
+    title: &'static str,
+    panels: Vec<Panel>,
+}
+
+impl Direction {
+    /// Figure 1.
+    pub fn figure1() -> Self {
+        let title = "Figure 1: errors of directions and of gradients";
+        Self { id: "fig1", title, panels: panels::figure1() }
+    }
+
+    /// Figure 3.
+    pub fn figure3() -> Self {
+        let title = "Figure 3: direction errors over σ, d and B";
+        Self { id: "fig3", title, panels: panels::figure3() }
+    }
+
+    /// Figure 4.
+    pub fn figure4() -> Self {
+        let title = "Figure 4: the bounding factor β";
+        Self { id: "fig4", title, panels: panels::figure4() }
+    }
+
+    fn effort(quick: bool, seed: u64) -> Effort {
+        // Quick: means of a quarter of the gradients; the noise stays that of the full B.
+        if quick {
+            Effort { repeats: 10, divide: 4, seed }
+        } else {
+            Effort { repeats: 10, divide: 1, seed }
+        }
+    }
+
+    fn groups(quick: bool) -> u64 {
+        if quick { 2 } else { 10 }
+    }
+
+    fn points(&self) -> Vec<Point> {
+        self.panels.iter().flat_map(|panel| panel.points.iter().copied()).collect()
+    }
+
+    /// The pooled repeats of every point, by panel, and the data set's name; `None` if no group is
+    /// finished.
+    ///
+    /// # Errors
+    /// A store that cannot be read.
+    pub fn pooled(&self, store: &Store) -> Result<Option<Pooled>, Error> {
+        let Some(settings) = store.settings(self.id)? else { return Ok(None) };
+        let mut pooled: Option<Pooled> = None;
+        let of = Self::groups(settings.quick);
+        for seed in 0..of {
+            let Some(group) = store.result::<Group>(self.id, &key(seed))? else { continue };
+            match &mut pooled {
+                None => {
+                    let Group { dataset, whole_dim, errors } = group;
+                    pooled = Some(Pooled { dataset, whole_dim, groups: 1, of, errors });
+                }
+                Some(pooled) => pooled.add(group),
+            }
+        }
+        Ok(pooled.map(Pooled::finished))
+    }
+}
+
+fn key(group: u64) -> String {
+    format!("group{group}")
+}
+
+/// All finished groups together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pooled {
+    /// Where the gradients came from.
+    pub dataset: String,
+    /// Dimensions of a whole gradient.
+    pub whole_dim: usize,
+    /// Groups finished.
+    pub groups: u64,
+    /// Groups asked for.
+    pub of: u64,
+    /// One entry a point, in the order of the panels.
+    pub errors: Vec<Errors>,
+}
+
+impl Pooled {
+    fn add(&mut self, group: Group) {
+        for (all, more) in self.errors.iter_mut().zip(group.errors) {
+            all.dp_direction.extend(more.dp_direction);
+            all.geodp_direction.extend(more.geodp_direction);
+            all.dp_gradient.extend(more.dp_gradient);
+            all.geodp_gradient.extend(more.geodp_gradient);
+            // Expected values are means over groups: sums here, divided in `finished`.
+            all.dp_theory += more.dp_theory;
+            all.geodp_theory += more.geodp_theory;
+            all.crossing_beta += more.crossing_beta;
+        }
+        self.groups += 1;
+    }
+
+    fn finished(mut self) -> Self {
+        for errors in &mut self.errors {
+            errors.dp_theory /= self.groups as f64;
+            errors.geodp_theory /= self.groups as f64;
+            errors.crossing_beta /= self.groups as f64;
+        }
+        self
+    }
+}
+
+impl Experiment for Direction {
+    fn id(&self) -> &'static str {
+        self.id
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn cells(&self, options: &Options) -> Vec<Cell> {
+        let points = self.points();
+        let longest = points.iter().map(|p| p.batch).max().unwrap_or(0) as f64;
+        (0..Self::groups(options.quick))
+            .map(|seed| {
+                let effort = Self::effort(options.quick, seed);
+                let coordinates: usize = points.iter().map(|p| p.dim).sum();
+                let perturbed = coordinates as f64 * effort.repeats as f64;
+                Cell {
+                    key: key(seed),
+                    config: json!({
+                        "points": points,
+                        "repeats": effort.repeats,
+                        "clip_norm": measure::CLIP_NORM,
+                        "gradients_divided_by": effort.divide,
+                    }),
+                    seed,
+                    expected_seconds: longest / effort.divide as f64 / 2500.0 + perturbed / 8e6,
+                }
+            })
+            .collect()
+    }
+
+    fn run(&self, cell: &Cell, desk: &mut Desk<'_>) -> Result<Value, Error> {
+        let effort = Self::effort(desk.options.quick, cell.seed);
+        let folder = desk.options.data_dir.clone();
+        let mut tick = |share: f64| desk.tick(share);
+        let group = measure::measure(&self.points(), effort, &folder, &mut tick)?;
+        Ok(serde_json::to_value(group).unwrap_or_default())
+    }
+
+    fn draw(&self, store: &Store) -> Result<Option<Drawn>, Error> {
+        draw::draw(self, store)
+    }
+}
