@@ -15,7 +15,7 @@ pub mod tables;
 
 pub use error::Error;
 pub use experiment::{Cell, Experiment, Observer, Silent, missing, run};
-pub use options::Options;
+pub use options::{Options, Size};
 pub use page::draw;
 pub use store::Store;
 

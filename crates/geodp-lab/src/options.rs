@@ -2,13 +2,37 @@
 
 use crate::Error;
 use crate::store::Settings;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+
+/// How large the experiments are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Size {
+    /// The paper's.
+    #[default]
+    Full,
+    /// At most two minutes each on two cores.
+    Quick,
+    /// A second or so: shows that everything runs, and nothing else. For tests.
+    Tiny,
+}
+
+impl std::fmt::Display for Size {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Full => "full",
+            Self::Quick => "quick",
+            Self::Tiny => "tiny",
+        })
+    }
+}
 
 /// The user's choices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// The small form: at most two minutes on two cores.
-    pub quick: bool,
+    /// How large the experiments are.
+    pub size: Size,
     /// Repetitions of each training, with seeds 0, 1, …
     pub seeds: u64,
     /// Length of trainings; the paper's 20 epochs if absent.
@@ -32,7 +56,7 @@ impl Options {
     /// What the store keeps of them.
     pub(crate) fn settings(&self, provenance: &str) -> Settings {
         Settings {
-            quick: self.quick,
+            size: self.size,
             epochs: self.epochs,
             seeds: self.seeds,
             provenance: provenance.to_owned(),

@@ -53,6 +53,5 @@ fn state(
         0 => "complete".to_owned(),
         n => format!("{n} not run"),
     };
-    let quick = if settings.quick { "quick form; " } else { "" };
-    Ok((state, format!("{quick}{}", settings.provenance)))
+    Ok((state, format!("size {}; {}", settings.size, settings.provenance)))
 }

@@ -6,6 +6,7 @@
 //! was run; cells of other settings are never mixed in.
 
 use crate::Error;
+use crate::options::Size;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -34,8 +35,8 @@ pub struct Record {
 /// What all cells of an experiment in a folder have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// The small form of the experiment.
-    pub quick: bool,
+    /// How large the experiment is.
+    pub size: Size,
     /// Length of trainings where it was given.
     pub epochs: Option<u64>,
     /// Seeds asked for; may grow.
@@ -48,7 +49,7 @@ impl Settings {
     fn words(&self) -> String {
         let epochs =
             self.epochs.map_or("the default epochs".to_owned(), |e| format!("--epochs {e}"));
-        format!("{} and {epochs}", if self.quick { "--quick" } else { "the full size" })
+        format!("size {} and {epochs}", self.size)
     }
 }
 
@@ -97,7 +98,7 @@ impl Store {
             if !resume {
                 return Err(Error::AlreadyThere { experiment, folder });
             }
-            if (stored.quick, stored.epochs) != (wanted.quick, wanted.epochs) {
+            if (stored.size, stored.epochs) != (wanted.size, wanted.epochs) {
                 let (stored, wanted) = (stored.words(), wanted.words());
                 return Err(Error::OtherSettings { experiment, folder, stored, wanted });
             }
@@ -188,7 +189,8 @@ mod tests {
     use super::*;
 
     fn settings(quick: bool, epochs: Option<u64>, seeds: u64) -> Settings {
-        Settings { quick, epochs, seeds, provenance: "here".into() }
+        let size = if quick { Size::Quick } else { Size::Full };
+        Settings { size, epochs, seeds, provenance: "here".into() }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::failure::bad_input;
 use crate::interrupt;
 use geodp_data::default_data_dir;
-use geodp_lab::{Cell, Error, Experiment, Observer, Options, Store};
+use geodp_lab::{Cell, Error, Experiment, Observer, Options, Size, Store};
 use geodp_report::format;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -70,7 +70,8 @@ impl Choice {
             Some(folder) => folder,
             None => default_data_dir().map_err(bad_input)?,
         };
-        Ok(Options { quick: self.quick, seeds: self.seeds, epochs: self.epochs, data_dir })
+        let size = if self.quick { Size::Quick } else { Size::Full };
+        Ok(Options { size, seeds: self.seeds, epochs: self.epochs, data_dir })
     }
 }
 

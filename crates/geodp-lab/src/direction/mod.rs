@@ -9,7 +9,7 @@ pub mod panels;
 
 use crate::Error;
 use crate::experiment::{Cell, Desk, Drawn, Experiment};
-use crate::options::Options;
+use crate::options::{Options, Size};
 use crate::store::Store;
 use measure::{Effort, Errors, Group};
 use panels::{Panel, Point};
@@ -42,17 +42,17 @@ impl Direction {
         Self { id: "fig4", title, panels: panels::figure4() }
     }
 
-    fn effort(quick: bool, seed: u64) -> Effort {
-        // Quick: means of a quarter of the gradients; the noise stays that of the full B.
-        if quick {
-            Effort { repeats: 10, divide: 4, seed }
-        } else {
-            Effort { repeats: 10, divide: 1, seed }
+    fn effort(size: Size, seed: u64) -> Effort {
+        // Small forms: means of fewer gradients; the noise stays that of the full B.
+        match size {
+            Size::Full => Effort { repeats: 10, divide: 1, seed },
+            Size::Quick => Effort { repeats: 10, divide: 4, seed },
+            Size::Tiny => Effort { repeats: 2, divide: 512, seed },
         }
     }
 
-    fn groups(quick: bool) -> u64 {
-        if quick { 2 } else { 10 }
+    fn groups(size: Size) -> u64 {
+        if size == Size::Full { 10 } else { 2 }
     }
 
     fn points(&self) -> Vec<Point> {
@@ -67,7 +67,7 @@ impl Direction {
     pub fn pooled(&self, store: &Store) -> Result<Option<Pooled>, Error> {
         let Some(settings) = store.settings(self.id)? else { return Ok(None) };
         let mut pooled: Option<Pooled> = None;
-        let of = Self::groups(settings.quick);
+        let of = Self::groups(settings.size);
         for seed in 0..of {
             let Some(group) = store.result::<Group>(self.id, &key(seed))? else { continue };
             match &mut pooled {
@@ -138,9 +138,9 @@ impl Experiment for Direction {
     fn cells(&self, options: &Options) -> Vec<Cell> {
         let points = self.points();
         let longest = points.iter().map(|p| p.batch).max().unwrap_or(0) as f64;
-        (0..Self::groups(options.quick))
+        (0..Self::groups(options.size))
             .map(|seed| {
-                let effort = Self::effort(options.quick, seed);
+                let effort = Self::effort(options.size, seed);
                 let coordinates: usize = points.iter().map(|p| p.dim).sum();
                 let perturbed = coordinates as f64 * effort.repeats as f64;
                 Cell {
@@ -159,7 +159,7 @@ impl Experiment for Direction {
     }
 
     fn run(&self, cell: &Cell, desk: &mut Desk<'_>) -> Result<Value, Error> {
-        let effort = Self::effort(desk.options.quick, cell.seed);
+        let effort = Self::effort(desk.options.size, cell.seed);
         let folder = desk.options.data_dir.clone();
         let mut tick = |share: f64| desk.tick(share);
         let group = measure::measure(&self.points(), effort, &folder, &mut tick)?;

@@ -44,7 +44,7 @@ fn drawn_missing(lines: &[Line]) -> usize {
 /// How the numbers came about, in sentences.
 fn protocol(table: &Table, settings: &Settings) -> String {
     let options = Options {
-        quick: settings.quick,
+        size: settings.size,
         seeds: settings.seeds,
         epochs: settings.epochs,
         data_dir: PathBuf::new(),
@@ -73,7 +73,7 @@ fn protocol(table: &Table, settings: &Settings) -> String {
     }
     if scale.divide > 1 {
         text += &format!(
-            " Quick form: records and batch sizes are one {}th of the full ones, B in the table is \
+            " Small form: records and batch sizes are one {}th of the full ones, B in the table is \
              the full one.",
             scale.divide
         );

@@ -3,12 +3,14 @@
 use super::rows::{Method, Noise};
 use crate::Error;
 use geodp::engine::NetworkEngine;
+use geodp::importance::ImportanceParams;
 use geodp::optimizer::OptimizerKind;
 use geodp::params::{MechanismKind, PrivacyParams, TrainParams};
 use geodp::plan::Facts;
+use geodp::select::{SelectParams, Selection};
 use geodp::statement::Claim;
 use geodp::trainer::Trainer;
-use geodp::{Plan, PlanParams, Statement};
+use geodp::{PlanParams, Statement};
 use geodp_data::Split;
 use geodp_mechanism::NoiseSource;
 use geodp_nn::Network;
@@ -58,6 +60,8 @@ pub struct Outcome {
     pub beta: Option<f64>,
     /// η as it was used.
     pub learning_rate: f64,
+    /// Steps that SUR kept and took back.
+    pub selection: Option<Selection>,
     /// Every ε with its kind.
     pub statement: Vec<Epsilon>,
 }
@@ -112,6 +116,12 @@ impl Training<'_> {
                 delta: (mechanism != MechanismKind::None).then_some(DELTA),
                 clip: self.method.clip,
                 clip_norm: Some(CLIP_NORM),
+                importance: self.method.importance.then(ImportanceParams::default),
+                select: self.method.select.then(|| SelectParams {
+                    // No more than the records of a small form.
+                    batch: SelectParams::default().batch.min(self.batch),
+                    ..SelectParams::default()
+                }),
                 ..PrivacyParams::default()
             },
             train: TrainParams {
@@ -157,7 +167,8 @@ impl Training<'_> {
             noise_multiplier: trainer.plan().noise_multiplier().unwrap_or(0.0),
             beta: self.beta,
             learning_rate: self.learning_rate,
-            statement: epsilons(trainer.plan(), trainer.plan().steps())?,
+            selection: trainer.selection(),
+            statement: epsilons(&trainer)?,
         })
     }
 }
@@ -184,9 +195,10 @@ pub fn advance(
     Ok(test.filter(|t| t.mean_loss.is_finite()).map(|t| (t.accuracy(), t.mean_loss)))
 }
 
-/// Every ε of the plan's statement after `steps` steps.
-fn epsilons(plan: &Plan, steps: u64) -> Result<Vec<Epsilon>, Error> {
-    let claims = Statement::new(plan, steps)?.claims;
+/// Every ε of the statement of a whole training.
+fn epsilons(trainer: &Trainer<'_>) -> Result<Vec<Epsilon>, Error> {
+    let plan = trainer.plan();
+    let claims = Statement::new(plan, plan.steps(), trainer.selection())?.claims;
     let row = |kind: &str, upper: f64, delta: f64, delta_prime: f64| Epsilon {
         kind: kind.to_owned(),
         epsilon: upper.is_finite().then_some(upper),
@@ -200,6 +212,9 @@ fn epsilons(plan: &Plan, steps: u64) -> Result<Vec<Epsilon>, Error> {
             Claim::Conditional(c) => row("conditional", c.epsilon.upper, c.delta, 0.0),
             Claim::AsPublished(c) => {
                 row("as published", c.epsilon.upper, c.delta, c.delta_prime_at_most)
+            }
+            Claim::AcceptedOnly(c) => {
+                row("SUR as published (accepted steps only)", c.epsilon.upper, c.delta, 0.0)
             }
             _ => row("no privacy", f64::INFINITY, DELTA, 0.0),
         })
