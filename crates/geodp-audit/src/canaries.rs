@@ -1,0 +1,272 @@
+//! Canaries: records made to be noticed, m of them beside the N of the training set.
+//!
+//! | kind | the record | its score after training |
+//! |---|---|---|
+//! | gradient | a gradient of norm 10·C along a parameter of its own that the loss does not know | how far that parameter went |
+//! | mislabelled | a training record with a wrong label | −loss |
+//! | blank | an empty input with a few values lit, and a random label | −loss |
+//!
+//! All m are records of the plan (N + m of them, sampled alike); those whose coin fell "out" add
+//! nothing where they are drawn, so that both worlds draw from the same batches and B, q and the
+//! accounting are the plan's own. Gradient canaries are the strongest: they see exactly the noise
+//! that hides a record of full length. The others are what an outsider could insert.
+
+use crate::Error;
+use crate::error::same_length;
+use crate::procedure::{Hooks, INITIAL_WEIGHTS_SEED, train};
+use geodp::engine::{Engine, EngineError, NetworkEngine, WeightOf};
+use geodp::params::PlanParams;
+use geodp::plan::{Facts, Plan};
+use geodp_mechanism::{NoiseSource, Purpose};
+use geodp_nn::{BatchOutcome, Evaluation, Network, Samples};
+use serde::{Deserialize, Serialize};
+
+/// Where the making of canaries lies among the streams of an audit.
+const MAKING: u64 = 2;
+/// Norm of a gradient canary in units of C: clipping must cut it down.
+const GRADIENT_NORM: f64 = 10.0;
+/// Values lit in a blank input.
+const LIT: usize = 16;
+
+/// Which kind of canary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CanaryKind {
+    /// Gradients along parameters of their own.
+    Gradient,
+    /// Training records with a wrong label.
+    Mislabelled,
+    /// Empty inputs with a few values lit.
+    Blank,
+}
+
+impl std::fmt::Display for CanaryKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Gradient => "gradient",
+            Self::Mislabelled => "mislabelled",
+            Self::Blank => "blank",
+        })
+    }
+}
+
+/// A training with canaries in it.
+pub struct CanaryTraining<'a> {
+    network: &'a Network,
+    train: &'a dyn Samples,
+    kind: CanaryKind,
+    canaries: usize,
+    plan: Plan,
+    inputs: Vec<(Vec<f32>, u32)>,
+}
+
+impl<'a> CanaryTraining<'a> {
+    /// Trains `network` on `train` and `canaries` canaries; `source` makes these.
+    ///
+    /// # Errors
+    /// If the plan is refused for N + m records.
+    pub fn new(
+        network: &'a Network,
+        train: &'a dyn Samples,
+        params: &PlanParams,
+        kind: CanaryKind,
+        canaries: usize,
+        source: &NoiseSource,
+    ) -> Result<Self, Error> {
+        let extra = if kind == CanaryKind::Gradient { canaries } else { 0 };
+        let facts = Facts { records: (train.len() + canaries) as u64, dim: network.dim() + extra };
+        let inputs = inputs(network, train, kind, canaries, source)?;
+        Ok(Self { network, train, kind, canaries, plan: params.check(facts)?, inputs })
+    }
+
+    /// The plan, for N + m records.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Trains once with the canaries whose coin fell "in", and scores all of them.
+    ///
+    /// # Errors
+    /// A failing training; [`Error::Stopped`].
+    pub fn scores(
+        &self,
+        present: &[bool],
+        noise: NoiseSource,
+        hooks: &Hooks<'_>,
+    ) -> Result<Vec<f64>, Error> {
+        same_length("coins of canaries", present.len(), self.canaries)?;
+        let extended = Extended { base: self.train, canaries: &self.inputs };
+        let records = self.train.len();
+        let mut start = self.network.init(INITIAL_WEIGHTS_SEED);
+        let dim = start.len();
+        if self.kind == CanaryKind::Gradient {
+            let inner = NetworkEngine::new(self.network, self.train, None);
+            let length = GRADIENT_NORM * self.plan.clip_norm().unwrap_or(1.0);
+            let engine = WithCanaries { inner: &inner, records, present, length: Some(length) };
+            start.resize(dim + self.canaries, 0.0);
+            let weights = train(self.plan.clone(), &engine, start, noise, hooks)?;
+            // A descent goes against the gradient.
+            return Ok(weights[dim..].iter().map(|w| -f64::from(*w)).collect());
+        }
+        let inner = NetworkEngine::new(self.network, &extended, None);
+        let engine = WithCanaries { inner: &inner, records, present, length: None };
+        let weights = train(self.plan.clone(), &engine, start, noise, hooks)?;
+        let all: Vec<u32> = (records as u32..(records + self.canaries) as u32).collect();
+        let logits = crate::membership::logits(self.network, &weights, &extended, &all)?;
+        Ok(logits)
+    }
+}
+
+/// The inputs of canaries that have any.
+fn inputs(
+    network: &Network,
+    train: &dyn Samples,
+    kind: CanaryKind,
+    canaries: usize,
+    source: &NoiseSource,
+) -> Result<Vec<(Vec<f32>, u32)>, Error> {
+    let (len, classes) = (train.input_len(), network.classes() as u64);
+    let mut stream = source.stream(Purpose::Audit, MAKING, 0)?;
+    let mut make = |_| {
+        let mut input = vec![0.0; len];
+        let label = match kind {
+            CanaryKind::Mislabelled if !train.is_empty() => {
+                let index = stream.below(train.len() as u64) as usize;
+                train.read_input(index, &mut input);
+                let shift = 1 + stream.below(classes - 1) as u32;
+                (train.label(index) + shift) % classes as u32
+            }
+            _ => {
+                for _ in 0..LIT.min(len) {
+                    input[stream.below(len as u64) as usize] = 2.0;
+                }
+                stream.below(classes) as u32
+            }
+        };
+        (input, label)
+    };
+    Ok(match kind {
+        CanaryKind::Gradient => Vec::new(),
+        _ => (0..canaries).map(&mut make).collect(),
+    })
+}
+
+/// The training set with canaries behind it.
+struct Extended<'a> {
+    base: &'a dyn Samples,
+    canaries: &'a [(Vec<f32>, u32)],
+}
+
+impl Samples for Extended<'_> {
+    fn len(&self) -> usize {
+        self.base.len() + self.canaries.len()
+    }
+    fn input_len(&self) -> usize {
+        self.base.input_len()
+    }
+    fn read_input(&self, index: usize, out: &mut [f32]) {
+        match index.checked_sub(self.base.len()) {
+            Some(canary) => out.copy_from_slice(&self.canaries[canary].0),
+            None => self.base.read_input(index, out),
+        }
+    }
+    fn label(&self, index: usize) -> u32 {
+        match index.checked_sub(self.base.len()) {
+            Some(canary) => self.canaries[canary].1,
+            None => self.base.label(index),
+        }
+    }
+}
+
+/// An engine in which absent canaries contribute nothing; with a `length`, canaries are gradients
+/// of that norm along parameters behind those of the inner engine.
+struct WithCanaries<'a> {
+    inner: &'a dyn Engine,
+    records: usize,
+    present: &'a [bool],
+    length: Option<f64>,
+}
+
+impl WithCanaries<'_> {
+    /// Splits a batch: (its records for the inner engine, their places), places of present canaries.
+    fn split(&self, batch: &[u32]) -> (Vec<u32>, Vec<usize>, Vec<(usize, usize)>) {
+        let (mut inner, mut places, mut canaries) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, index) in batch.iter().enumerate() {
+            match (*index as usize).checked_sub(self.records) {
+                Some(canary) if !self.present[canary] => {}
+                Some(canary) if self.length.is_some() => canaries.push((place, canary)),
+                _ => {
+                    inner.push(*index);
+                    places.push(place);
+                }
+            }
+        }
+        (inner, places, canaries)
+    }
+
+    fn sum(
+        &self,
+        weights: &[f32],
+        batch: &[u32],
+        weight_of: Option<WeightOf<'_>>,
+        sum: &mut [f32],
+    ) -> Result<BatchOutcome, EngineError> {
+        let (inner, places, canaries) = self.split(batch);
+        let dim = self.inner.dim();
+        let (of_network, of_canaries) = sum.split_at_mut(dim);
+        let mut outcome = match weight_of {
+            Some(weight_of) => self.inner.weighted_sum(
+                &weights[..dim],
+                &inner,
+                &|place, norm| weight_of(places[place], norm),
+                of_network,
+            )?,
+            None => self.inner.gradient_sum(&weights[..dim], &inner, of_network)?,
+        };
+        of_canaries.fill(0.0);
+        let mut norms = vec![0.0; batch.len()];
+        for (place, norm) in places.iter().zip(&outcome.norms) {
+            norms[*place] = *norm;
+        }
+        for (place, canary) in canaries {
+            let length = self.length.unwrap_or(0.0);
+            norms[place] = length as f32;
+            let weight = weight_of.map_or(1.0, |weight_of| weight_of(place, length));
+            of_canaries[canary] += (weight * length) as f32;
+        }
+        outcome.norms = norms;
+        Ok(outcome)
+    }
+}
+
+impl Engine for WithCanaries<'_> {
+    fn dim(&self) -> usize {
+        self.inner.dim() + if self.length.is_some() { self.present.len() } else { 0 }
+    }
+    fn records(&self) -> usize {
+        self.records + self.present.len()
+    }
+    fn weighted_sum(
+        &self,
+        weights: &[f32],
+        batch: &[u32],
+        weight_of: WeightOf<'_>,
+        sum: &mut [f32],
+    ) -> Result<BatchOutcome, EngineError> {
+        self.sum(weights, batch, Some(weight_of), sum)
+    }
+    fn gradient_sum(
+        &self,
+        weights: &[f32],
+        batch: &[u32],
+        sum: &mut [f32],
+    ) -> Result<BatchOutcome, EngineError> {
+        self.sum(weights, batch, None, sum)
+    }
+    fn mean_loss(&self, weights: &[f32], batch: &[u32]) -> Result<f64, EngineError> {
+        self.inner.mean_loss(&weights[..self.inner.dim()], &self.split(batch).0)
+    }
+    fn evaluate(&self, weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
+        self.inner.evaluate(&weights[..self.inner.dim()])
+    }
+}

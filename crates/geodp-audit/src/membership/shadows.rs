@@ -1,0 +1,174 @@
+//! Shadow models: the target's plan, trained on sets that hold a random half of the audited records.
+//!
+//! A shadow's training set is the target's without the audited members, plus half of the audited
+//! records (members and non-members alike). Models come in pairs: the second of a pair gets the half
+//! that the first did not, so every record is in exactly half of the models. All sets have one size,
+//! so one plan fits all. Models are independent and train side by side.
+
+use super::attacks::Shadow;
+use super::logits;
+use crate::Error;
+use crate::procedure::{Hooks, INITIAL_WEIGHTS_SEED, train};
+use geodp::engine::NetworkEngine;
+use geodp::params::PlanParams;
+use geodp::plan::{Facts, Plan};
+use geodp_mechanism::{NoiseSource, Purpose};
+use geodp_nn::{Network, Samples};
+
+/// Where the halves lie among the streams of an audit.
+const HALVES: u64 = 3;
+
+/// Records of two sets, as one numbering: the training set first, the test set behind it.
+pub struct Pool<'a> {
+    /// The target's training set.
+    pub train: &'a dyn Samples,
+    /// Records the target never saw.
+    pub test: &'a dyn Samples,
+}
+
+impl Samples for Pool<'_> {
+    fn len(&self) -> usize {
+        self.train.len() + self.test.len()
+    }
+    fn input_len(&self) -> usize {
+        self.train.input_len()
+    }
+    fn read_input(&self, index: usize, out: &mut [f32]) {
+        match index.checked_sub(self.train.len()) {
+            Some(index) => self.test.read_input(index, out),
+            None => self.train.read_input(index, out),
+        }
+    }
+    fn label(&self, index: usize) -> u32 {
+        match index.checked_sub(self.train.len()) {
+            Some(index) => self.test.label(index),
+            None => self.train.label(index),
+        }
+    }
+}
+
+/// Some records of a pool.
+struct View<'a> {
+    pool: &'a Pool<'a>,
+    rows: Vec<u32>,
+}
+
+impl Samples for View<'_> {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+    fn input_len(&self) -> usize {
+        self.pool.input_len()
+    }
+    fn read_input(&self, index: usize, out: &mut [f32]) {
+        self.pool.read_input(self.rows[index] as usize, out);
+    }
+    fn label(&self, index: usize) -> u32 {
+        self.pool.label(self.rows[index] as usize)
+    }
+}
+
+/// The shadow models of an audit.
+pub struct Shadows<'a> {
+    network: &'a Network,
+    pool: &'a Pool<'a>,
+    plan: Plan,
+    /// Audited records, members first, numbered as in the pool.
+    audited: Vec<u32>,
+    population: Vec<u32>,
+    /// Training records that are not audited: in every shadow.
+    rest: Vec<u32>,
+    source: NoiseSource,
+}
+
+impl<'a> Shadows<'a> {
+    /// For members (rows of the training set), non-members and population (rows of the test set).
+    ///
+    /// # Errors
+    /// Rows beyond their set, or a plan that is refused for the shadows' number of records.
+    pub fn new(
+        network: &'a Network,
+        pool: &'a Pool<'a>,
+        params: &PlanParams,
+        members: &[u32],
+        non_members: &[u32],
+        population: &[u32],
+        source: NoiseSource,
+    ) -> Result<Self, Error> {
+        let (train, test) = (pool.train.len(), pool.test.len());
+        let behind = |rows: &[u32]| rows.iter().map(|row| row + train as u32).collect::<Vec<_>>();
+        for (rows, limit, range) in [
+            (members, train, "below the number of training records"),
+            (non_members, test, "below the number of test records"),
+            (population, test, "below the number of test records"),
+        ] {
+            if let Some(row) = rows.iter().find(|row| **row as usize >= limit) {
+                return Err(Error::Parameter { name: "row", range, found: f64::from(*row) });
+            }
+        }
+        let mut audited_member = vec![false; train];
+        members.iter().for_each(|row| audited_member[*row as usize] = true);
+        let rest: Vec<u32> =
+            (0..train as u32).filter(|row| !audited_member[*row as usize]).collect();
+        let mut audited = members.to_vec();
+        audited.extend(behind(non_members));
+        let records = (rest.len() + audited.len() / 2) as u64;
+        let plan = params.check(Facts { records, dim: network.dim() })?;
+        let population = behind(population);
+        Ok(Self { network, pool, plan, audited, population, rest, source })
+    }
+
+    /// The plan of every shadow.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What a model with these weights says of the audited records and of the population.
+    ///
+    /// # Errors
+    /// Weights that do not fit the network.
+    pub fn ask(&self, weights: &[f32]) -> Result<(Vec<f64>, Vec<f64>), Error> {
+        Ok((
+            logits(self.network, weights, self.pool, &self.audited)?,
+            logits(self.network, weights, self.pool, &self.population)?,
+        ))
+    }
+
+    /// Which audited records model `number` is trained on: half of them, its pair's other half.
+    ///
+    /// # Errors
+    /// If the source refuses the address.
+    pub fn membership(&self, number: u64) -> Result<Vec<bool>, Error> {
+        let mut stream = self.source.stream(Purpose::Audit, HALVES, number / 2)?;
+        let mut order: Vec<usize> = (0..self.audited.len()).collect();
+        for last in (1..order.len()).rev() {
+            order.swap(last, stream.below(last as u64 + 1) as usize);
+        }
+        let half = order.len() / 2;
+        let mut member = vec![false; order.len()];
+        let chosen = if number.is_multiple_of(2) { &order[..half] } else { &order[half..2 * half] };
+        chosen.iter().for_each(|at| member[*at] = true);
+        Ok(member)
+    }
+
+    /// Trains model `number` and asks it.
+    ///
+    /// # Errors
+    /// A failing training; [`Error::Stopped`].
+    pub fn shadow(
+        &self,
+        number: u64,
+        noise: NoiseSource,
+        hooks: &Hooks<'_>,
+    ) -> Result<Shadow, Error> {
+        let member = self.membership(number)?;
+        let mut rows = self.rest.clone();
+        rows.extend(self.audited.iter().zip(&member).filter(|(_, m)| **m).map(|(row, _)| *row));
+        let view = View { pool: self.pool, rows };
+        let engine = NetworkEngine::new(self.network, &view, None);
+        let start = self.network.init(INITIAL_WEIGHTS_SEED);
+        let weights = train(self.plan.clone(), &engine, start, noise, hooks)?;
+        let (logits, population) = self.ask(&weights)?;
+        Ok(Shadow { member, logits, population })
+    }
+}
