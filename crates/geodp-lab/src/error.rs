@@ -60,6 +60,9 @@ pub enum Error {
     /// A training failed.
     #[error(transparent)]
     Training(#[from] geodp::Error),
+    /// A measurement of records failed.
+    #[error(transparent)]
+    Audit(#[from] geodp_audit::Error),
     /// A data set is missing or broken.
     #[error(transparent)]
     Data(#[from] geodp_data::DataError),

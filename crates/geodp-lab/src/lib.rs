@@ -7,8 +7,10 @@
 pub mod direction;
 mod error;
 pub mod experiment;
+pub mod logistic;
 pub mod options;
 mod page;
+pub mod runtime;
 pub mod stats;
 pub mod store;
 pub mod tables;
@@ -26,6 +28,8 @@ pub fn catalogue() -> Vec<Box<dyn Experiment>> {
         Box::new(Direction::figure1()),
         Box::new(Direction::figure3()),
         Box::new(Direction::figure4()),
+        Box::new(logistic::Logistic::default()),
+        Box::new(runtime::Runtime),
         Box::new(tables::Table::two()),
         Box::new(tables::Table::three()),
     ]

@@ -68,6 +68,20 @@ fn figure4_has_four_rows_a_point() {
 }
 
 #[test]
+fn figure5_has_a_row_for_every_curve_and_protocol() {
+    let (_folder, store) = run_tiny("fig5");
+    let rows = csv_rows(&store, "fig5-final.csv");
+    assert_eq!(rows.len(), 2 * 14);
+    assert!(rows.iter().all(|row| row.ends_with(",2")));
+}
+
+#[test]
+fn figure6_has_a_row_for_every_size() {
+    let (_folder, store) = run_tiny("fig6");
+    assert_eq!(csv_rows(&store, "fig6-times.csv").len(), 9 * 3);
+}
+
+#[test]
 fn table2_has_a_row_for_every_method_and_sigma() {
     let (_folder, store) = run_tiny("table2");
     let rows = csv_rows(&store, "table2.csv");

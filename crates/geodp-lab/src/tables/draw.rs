@@ -1,5 +1,6 @@
 //! A table as a page section, a CSV and a bar chart for each σ.
 
+use super::loss::Loss;
 use super::rows::Noise;
 use super::summary::Line;
 use super::task::Which;
@@ -127,8 +128,10 @@ fn privacy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
     let header =
         ["method", "B", "β", "σ", "steps", "ε at δ = 10⁻⁵, with its kind", "paper’s ε of σ"];
     let mut shown = geodp_report::Table::new(header).caption(format!(
-        "What each training’s privacy statement says (N = {} records, Poisson sampling). The last \
-         column is the ε that the paper prints beside this σ, √(2·ln(1.25/δ)/σ), which takes σ for a \
+        "What each training’s privacy statement says (N = {} records, Poisson sampling), and what was \
+         measured on followed training records: their own ε (kind: measured, with amplification by \
+         sampling), the share that never moved magnitude and direction further than the noise was \
+         scaled for, and the smallest β that would have covered all. The last column is the ε that the paper prints beside this σ, √(2·ln(1.25/δ)/σ), which takes σ for a \
          variance and a single step.",
         format::count(table.which.records())
     ));
@@ -141,6 +144,15 @@ fn privacy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
             line.sigma.to_string(),
             first.steps.to_string(),
             first.statement_text(),
+            first.measured.as_ref().map_or("—".to_owned(), |m| m.compared().text()),
+            first
+                .measured
+                .as_ref()
+                .map_or("—".to_owned(), |m| format::percent(m.share_of_records_inside)),
+            first
+                .measured
+                .as_ref()
+                .map_or("—".to_owned(), |m| format::significant(m.beta_safe, 2)),
             format::epsilon(paper_epsilon(line.sigma)),
         ]);
     }
@@ -222,12 +234,20 @@ fn to_csv(table: &Table, lines: &[Line]) -> String {
         "delta",
         "delta_prime_at_most",
         "paper_epsilon_of_sigma",
+        "measured_epsilon_largest",
+        "measured_epsilon_999",
+        "measured_epsilon_median",
+        "share_of_records_inside",
+        "beta_safe",
+        "accepted_steps",
     ];
     let number = |x: Option<f64>| x.map_or(String::new(), csv::number);
     let rows = lines.iter().map(|line| {
         let first = line.first.as_ref();
         let epsilon = |kind: &str| first.map_or(String::new(), |o| o.epsilon_csv(kind));
         let noisy = line.row.method.noise != Noise::None;
+        let measured =
+            |pick: fn(&Loss) -> f64| number(first.and_then(|o| o.measured.as_ref()).map(pick));
         vec![
             table.name().to_owned(),
             line.row.method.name(),
@@ -252,6 +272,12 @@ fn to_csv(table: &Table, lines: &[Line]) -> String {
             csv::number(train::DELTA),
             number(first.map(|o| o.statement.iter().map(|e| e.delta_prime).fold(0.0, f64::max))),
             number(noisy.then(|| paper_epsilon(line.sigma))),
+            measured(|m| m.compared().largest.unwrap_or(f64::INFINITY)),
+            measured(|m| m.compared().permille_999.unwrap_or(f64::INFINITY)),
+            measured(|m| m.compared().median.unwrap_or(f64::INFINITY)),
+            measured(|m| m.share_of_records_inside),
+            measured(|m| m.beta_safe),
+            first.and_then(|o| o.selection).map_or(String::new(), |s| s.accepted.to_string()),
         ]
     });
     csv::to_csv(header, rows)

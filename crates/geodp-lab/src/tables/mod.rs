@@ -8,6 +8,7 @@
 //! add-ons come first, then the add-ons, then further seeds.
 
 mod draw;
+pub mod loss;
 pub mod rate;
 pub mod rows;
 pub mod star;

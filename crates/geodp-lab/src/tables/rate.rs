@@ -52,7 +52,7 @@ pub fn search(
         let steps = trainer.plan().steps();
         let mut accuracies = Vec::new();
         for moment in moments(steps) {
-            match advance(&mut trainer, moment, &mut inner)? {
+            match advance(&mut trainer, moment, None, &mut inner)? {
                 Some((accuracy, _)) => accuracies.push(accuracy),
                 None => {
                     accuracies.clear();
