@@ -22,6 +22,7 @@ pub mod membership;
 pub mod one_run;
 mod procedure;
 pub mod record_loss;
+pub mod report;
 
 pub use error::Error;
 pub use procedure::Hooks;
