@@ -14,6 +14,7 @@
 mod binomial;
 pub mod canaries;
 pub mod cells;
+mod claim;
 pub mod distinguish;
 mod error;
 pub mod measure;
@@ -24,5 +25,6 @@ mod procedure;
 pub mod record_loss;
 pub mod report;
 
+pub use claim::{Claim, claims_of};
 pub use error::Error;
 pub use procedure::Hooks;

@@ -11,6 +11,7 @@
 //! with negative magnitude looks like the opposite direction, so both readings are weighed.
 
 use crate::Error;
+use crate::claim::Claim;
 use crate::distinguish::{Bound, DistinguishParams, World, distinguish};
 use crate::record_loss::gaussian_epsilon;
 use geodp_account::{
@@ -63,15 +64,6 @@ pub enum Audited {
     Dp,
     /// Noise on magnitude and angles.
     Geodp,
-}
-
-/// An ε somebody claims, with its kind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Claim {
-    /// certified, conditional, as published.
-    pub kind: String,
-    /// Its ε.
-    pub epsilon: f64,
 }
 
 /// What one case showed.

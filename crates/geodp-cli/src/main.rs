@@ -26,6 +26,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Account(commands::account::Args),
+    Audit(Box<commands::audit::Args>),
     Demo(commands::demo::Args),
     Plan(commands::plan::Args),
     Train(Box<commands::train::Args>),
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Account(args) => commands::account::run(args, cli.json),
+        Command::Audit(args) => commands::audit::run(*args, cli.json),
         Command::Demo(args) => commands::demo::run(args, cli.json),
         Command::Plan(args) => commands::plan::run(args, cli.json),
         Command::Train(args) => commands::train::run(*args, cli.json),

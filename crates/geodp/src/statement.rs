@@ -44,7 +44,7 @@ pub struct AcceptedOnly {
 
 impl Claim {
     /// ε and δ, unless there is no privacy.
-    fn numbers(&self) -> Option<(Bracket, f64)> {
+    pub fn numbers(&self) -> Option<(Bracket, f64)> {
         match self {
             Self::Certified(claim) => Some((claim.epsilon(), claim.delta())),
             Self::Conditional(claim) => Some((claim.epsilon, claim.delta)),
@@ -55,7 +55,7 @@ impl Claim {
     }
 
     /// The word that stands before every ε of this kind.
-    fn word(&self) -> &'static str {
+    pub fn word(&self) -> &'static str {
         match self {
             Self::Certified(_) => "certified",
             Self::Conditional(_) => "conditional",

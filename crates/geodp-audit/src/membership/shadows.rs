@@ -8,12 +8,14 @@
 use super::attacks::Shadow;
 use super::logits;
 use crate::Error;
+use crate::cells::Cells;
 use crate::procedure::{Hooks, INITIAL_WEIGHTS_SEED, train};
 use geodp::engine::NetworkEngine;
 use geodp::params::PlanParams;
 use geodp::plan::{Facts, Plan};
 use geodp_mechanism::{NoiseSource, Purpose};
 use geodp_nn::{Network, Samples};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where the halves lie among the streams of an audit.
 const HALVES: u64 = 3;
@@ -149,6 +151,52 @@ impl<'a> Shadows<'a> {
         let chosen = if number.is_multiple_of(2) { &order[..half] } else { &order[half..2 * half] };
         chosen.iter().for_each(|at| member[*at] = true);
         Ok(member)
+    }
+
+    /// Trains `models` models, as many side by side as the thread pool has threads, and keeps each
+    /// in `cells` as soon as it is done; those kept already are not trained again. Model k's noise
+    /// comes from `noise(k)`.
+    ///
+    /// # Errors
+    /// As [`shadow`](Self::shadow); a failed write.
+    pub fn train_all(
+        &self,
+        models: u64,
+        cells: &Cells,
+        noise: &(dyn Fn(u64) -> NoiseSource + Sync),
+        hooks: &Hooks<'_>,
+    ) -> Result<Vec<Shadow>, Error> {
+        let next = AtomicU64::new(0);
+        // Each worker trains whole models on one thread of its own: nothing waits for anything.
+        let work = || -> Result<Vec<(u64, Shadow)>, Error> {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+            let pool = pool.map_err(|error| geodp::Error::Plan(error.to_string()))?;
+            let mut done = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= models {
+                    return Ok(done);
+                }
+                let name = format!("shadow-{number:03}");
+                let train = || pool.install(|| self.shadow(number, noise(number), hooks));
+                done.push((number, cells.cell(&name, train)?));
+            }
+        };
+        let workers = (rayon::current_num_threads() as u64).min(models);
+        let results: Vec<_> = std::thread::scope(|scope| {
+            let handles: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+            let join = |handle: std::thread::ScopedJoinHandle<'_, _>| match handle.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            handles.into_iter().map(join).collect()
+        });
+        let mut all = Vec::new();
+        for result in results {
+            all.extend(result?);
+        }
+        all.sort_by_key(|(number, _)| *number);
+        Ok(all.into_iter().map(|(_, shadow)| shadow).collect())
     }
 
     /// Trains model `number` and asks it.

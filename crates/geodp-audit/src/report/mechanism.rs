@@ -2,7 +2,8 @@
 //! it does not.
 
 use super::{claim_text, lower};
-use crate::mechanism::{Audited, Batch, Case, Claim, Setting};
+use crate::claim::Claim;
+use crate::mechanism::{Audited, Batch, Case, Setting};
 use geodp_report::{Axis, Bars, Callout, Role, Section, Table, Text, Tone, format};
 
 fn name(case: &Case) -> String {
@@ -76,7 +77,7 @@ pub fn mechanism_section(setting: &Setting, cases: &[Case]) -> Section {
     );
     for case in cases {
         let verdict = if case.refuted().next().is_some() {
-            Text::default().badge(Tone::Bad, "leaks more than claimed")
+            Text::default().badge(Tone::Bad, "refuted")
         } else {
             Text::default().badge(Tone::Good, "not refuted")
         };

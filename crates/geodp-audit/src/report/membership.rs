@@ -44,7 +44,8 @@ pub fn membership_section(
             "Which records are found depends on them. The curve is for the data’s owner; a failed \
              attack is no proof of privacy.",
         );
-    let floor = 1.0 / members.max(non_members).max(10) as f64;
+    // A whole power of ten below one false alarm.
+    let floor = 10f64.powf((1.0 / members.max(non_members).max(10) as f64).log10().floor());
     let mut chart = Chart::roc("Members found against false alarms", floor);
     let roles = [Role::Neutral, Role::GeoDp, Role::Dp, Role::NoNoise];
     let mut table = Table::new(["attack", "AUC", "TPR at 1 % FPR", "TPR at 0.1 % FPR"]);

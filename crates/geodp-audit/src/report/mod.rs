@@ -10,7 +10,7 @@ pub use membership::{Attack, membership_section};
 pub use one_run::one_run_section;
 pub use record_loss::record_loss_section;
 
-use crate::mechanism::Claim;
+use crate::claim::Claim;
 use geodp_report::{Page, Section, format};
 
 /// A page of one section.

@@ -2,7 +2,7 @@
 
 use super::{claim_text, lower};
 use crate::canaries::CanaryKind;
-use crate::mechanism::Claim;
+use crate::claim::Claim;
 use crate::one_run::OneRun;
 use geodp_report::{Axis, Callout, Chart, Histogram, Role, Section, Series, Table, format};
 

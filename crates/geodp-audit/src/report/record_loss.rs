@@ -1,7 +1,7 @@
 //! The section of measured per-record losses: private, for the data's owner.
 
 use crate::Error;
-use crate::mechanism::Claim;
+use crate::claim::Claim;
 use crate::record_loss::{
     RecordLoss, RecordLossSummary, RecordTotals, gaussian_epsilon, sampled_epsilon,
 };

@@ -1,6 +1,7 @@
 //! The commands of `geodp`, one file each: an `Args` struct for clap, and `run`.
 
 pub(crate) mod account;
+pub(crate) mod audit;
 pub(crate) mod completions;
 pub(crate) mod data;
 pub(crate) mod demo;

@@ -74,7 +74,10 @@ pub(crate) fn next_folder(name: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// Runs `work` on a pool of its own size, or on the global one.
-fn in_pool<T: Send>(threads: Option<u64>, work: impl FnOnce() -> T + Send) -> anyhow::Result<T> {
+pub(crate) fn in_pool<T: Send>(
+    threads: Option<u64>,
+    work: impl FnOnce() -> T + Send,
+) -> anyhow::Result<T> {
     match threads {
         None => Ok(work()),
         Some(threads) => {

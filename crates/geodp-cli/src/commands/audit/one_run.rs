@@ -1,0 +1,124 @@
+//! `geodp audit one-run`: train once with canaries, and bound ε from below.
+
+use super::{audit_error, bar, print_json, seed_of, stopped_or, write_results};
+use crate::commands::settings::Settings;
+use crate::commands::train::{in_pool, next_folder};
+use crate::failure::{bad_input, classify};
+use crate::interrupt;
+use geodp::Statement;
+use geodp::config::RunConfig;
+use geodp::params::MechanismKind;
+use geodp_audit::canaries::{CanaryKind, CanaryTraining};
+use geodp_audit::cells::Cells;
+use geodp_audit::one_run::{OneRun, OneRunParams, judge, toss};
+use geodp_audit::report::one_run_section;
+use geodp_audit::{Claim, Hooks, claims_of};
+use geodp_mechanism::NoiseSource;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Train once with canaries and say what ε the result refutes.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: geodp audit one-run --data mnist --model logistic --epsilon 3 --epochs 5"
+)]
+pub(crate) struct Args {
+    /// gradient (strongest: a gradient of full length each), mislabelled, blank.
+    #[arg(long, value_name = "KIND", default_value = "gradient")]
+    kind: String,
+    /// Number of canaries m, added to the training records.
+    #[arg(long, value_name = "M", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
+    canaries: u64,
+    /// Confidence of the bound.
+    #[arg(long, value_name = "P", default_value_t = 0.95)]
+    confidence: f64,
+    /// Folder of the audit; a numbered one under runs/ if absent. A stopped audit goes on in its
+    /// folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+    /// Threads to use; all cores if absent. Never changes the result.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    threads: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Setup<'a> {
+    audit: &'static str,
+    seed: u64,
+    kind: CanaryKind,
+    canaries: u64,
+    config: &'a RunConfig,
+}
+
+#[derive(Serialize)]
+struct Audit {
+    kind: CanaryKind,
+    claims: Vec<Claim>,
+    refuted: Vec<Claim>,
+    #[serde(flatten)]
+    found: OneRun,
+}
+
+pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
+    let config = args.settings.config()?;
+    if config.privacy.mechanism == MechanismKind::None {
+        return Err(bad_input("--mechanism none claims no ε: there is nothing to audit"));
+    }
+    let kind: CanaryKind = serde_json::from_value(serde_json::json!(args.kind))
+        .map_err(|error| bad_input(format!("--kind: {error}")))?;
+    let folder = match args.out {
+        Some(folder) => folder,
+        None => next_folder("audit-one-run")?,
+    };
+    let seed = seed_of(&folder, config.train.seed)?;
+    let source = NoiseSource::from_seed(seed);
+    let split = config.data.load().map_err(classify)?;
+    let network = config.model.spec(&split.train).build().map_err(bad_input)?;
+    let canaries = args.canaries as usize;
+    let params = config.plan_params();
+    let training = CanaryTraining::new(&network, &split.train, &params, kind, canaries, &source)
+        .map_err(audit_error)?;
+    let plan = training.plan();
+    let delta = plan.delta().unwrap_or(geodp::plan::DEFAULT_DELTA);
+    let audit_params = OneRunParams { canaries, delta, significance: 1.0 - args.confidence };
+    let setup = Setup { audit: "one-run", seed, kind, canaries: args.canaries, config: &config };
+    let cells = Cells::open(&folder, &setup).map_err(audit_error)?;
+    let claims = claims_of(&Statement::new(plan, plan.steps(), None).map_err(classify)?);
+    let stop = interrupt::flag()?;
+    let bar = bar(plan.steps(), "training", json);
+    let hooks = Hooks { on_step: &|| bar.inc(1), stop };
+    // A key of its own: the coins must not share a stream with the noise that hides them.
+    let noise = NoiseSource::from_seed(seed ^ 1 << 60);
+    let present = toss(canaries, &source).map_err(audit_error)?;
+    let scores = in_pool(args.threads, || {
+        cells.cell("scores", || training.scores(&present, noise, &hooks))
+    })?;
+    bar.finish_and_clear();
+    let scores = match scores {
+        Ok(scores) => scores,
+        Err(error) => return stopped_or(error, &folder),
+    };
+    let found = judge(&audit_params, &present, &scores).map_err(audit_error)?;
+    let section = one_run_section(&found, kind, &claims);
+    let refuted = claims.iter().filter(|c| found.epsilon_lower > c.epsilon).cloned().collect();
+    let audit = Audit { kind, claims, refuted, found };
+    let subtitle = format!("{} on {}", config.model, split.train.name());
+    let report = write_results(&cells, &audit, "A training under audit", &subtitle, section)?;
+    if json {
+        return print_json(&audit, &report);
+    }
+    println!(
+        "audited   ε ≥ {:.4} at δ = {delta:e}, confidence {:.0} %, {} {kind} canaries",
+        audit.found.epsilon_lower,
+        100.0 * audit.found.confidence,
+        audit.found.canaries
+    );
+    for claim in &audit.claims {
+        let verdict = if audit.refuted.contains(claim) { "REFUTED" } else { "not refuted" };
+        println!("claimed   {} ε = {:.4}: {verdict}", claim.kind, claim.epsilon);
+    }
+    println!("results   {}", report.display());
+    Ok(())
+}
