@@ -8,22 +8,13 @@
 //! safe side of the answer.
 
 use super::lattice::Lattice;
+use super::spectrum::{self, TiltedPart};
 use super::window::Window;
-use realfft::RealFftPlanner;
-use realfft::num_complex::Complex64;
-use std::cell::RefCell;
 
-/// The longest transform.
+/// The widest window.
 const MOST_POINTS: usize = 1 << 21;
 /// −ln of the tilted mass allowed outside the window: less where tails are too heavy for more.
 const WINDOW_EXPONENTS: [f64; 3] = [26.0, 18.0, 12.0];
-/// Products of spectra below e^this count as zero.
-const NEGLIGIBLE: f64 = -90.0;
-
-thread_local! {
-    static PLANNER: RefCell<RealFftPlanner<f64>> = RefCell::new(RealFftPlanner::new());
-}
-
 /// ln E[e^{λL}] with its first two derivatives.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cumulant {
@@ -49,10 +40,6 @@ impl Composition<'_> {
             total.variance += count * one.variance;
         }
         total
-    }
-
-    fn count(&self) -> f64 {
-        self.parts.iter().map(|(_, count)| count).sum()
     }
 
     /// The tilt at which the Rényi bound on ε(δ) is least.
@@ -110,13 +97,10 @@ impl Composition<'_> {
             high - low < MOST_POINTS as f64 && low.abs().max(high.abs()) < 1e15
         };
         let (exponent, low, high) = WINDOW_EXPONENTS.into_iter().map(extent).find(fits)?;
-        let wanted = high - low + 1.0;
-        let points = transform_length((wanted as usize).max(16));
-        let (tilted, noise) = self.transform(tilt, points)?;
         let first = low as i64;
-        let shift = first.rem_euclid(points as i64) as usize;
-        let mut ordered = tilted;
-        ordered.rotate_left(shift);
+        let wanted = ((high - low + 1.0) as usize).max(16);
+        let (masses, noise) =
+            spectrum::sum_masses(&self.tilted_parts(tilt), first, wanted, (tilt, self.step))?;
         let infinite = self.parts.iter().map(|(lattice, count)| count * lattice.infinite).sum();
         let magnitude =
             at.value.abs() + tilt * (offset.abs() + self.step * low.abs().max(high.abs()));
@@ -125,7 +109,7 @@ impl Composition<'_> {
             offset,
             first,
             tilt,
-            tilted: ordered,
+            masses,
             cumulant: at.value,
             reference: at.mean,
             noise,
@@ -135,61 +119,12 @@ impl Composition<'_> {
         })
     }
 
-    /// Tilted masses of the sum modulo `points`, and a bound on the error of each.
-    fn transform(&self, tilt: f64, points: usize) -> Option<(Vec<f64>, f64)> {
-        PLANNER.with(|planner| {
-            let mut planner = planner.borrow_mut();
-            let forward = planner.plan_fft_forward(points);
-            let inverse = planner.plan_fft_inverse(points);
-            let mut masses = forward.make_input_vec();
-            let mut one = forward.make_output_vec();
-            // ln modulus, ln of modulus plus error, and phase of the product so far.
-            let mut product = vec![(0.0f64, 0.0f64, 0.0f64); one.len()];
-            let fft_error = 4.0 * f64::EPSILON * (points as f64).log2();
-            for (lattice, count) in &self.parts {
-                masses.fill(0.0);
-                let rounding = lattice.tilt_into(tilt, self.step, &mut masses);
-                let norm = masses.iter().map(|mass| mass * mass).sum::<f64>().sqrt();
-                forward.process(&mut masses, &mut one).ok()?;
-                let error = fft_error * norm * (points as f64).sqrt() + rounding;
-                // Most of the spectrum vanishes in a large power: no logarithm needed to see it.
-                let vanishing = ((NEGLIGIBLE / count).exp() - error).max(0.0).powi(2);
-                for (total, value) in product.iter_mut().zip(&one) {
-                    let square = value.norm_sqr();
-                    if square <= vanishing || total.1 <= NEGLIGIBLE {
-                        total.1 = f64::NEG_INFINITY;
-                        continue;
-                    }
-                    let modulus = square.sqrt();
-                    total.0 += count * modulus.ln();
-                    total.1 += count * (modulus + error).ln();
-                    total.2 += count * value.arg();
-                }
-            }
-            let phase_error = 16.0 * f64::EPSILON * (1.0 + self.count());
-            let (mut error_sum, mut energy) = (0.0, 0.0);
-            for (value, (ln_modulus, ln_safe, phase)) in one.iter_mut().zip(&product) {
-                if *ln_safe <= NEGLIGIBLE {
-                    *value = Complex64::default();
-                    error_sum += NEGLIGIBLE.exp();
-                    continue;
-                }
-                let modulus = ln_modulus.exp();
-                *value = Complex64::from_polar(modulus, *phase);
-                error_sum += ln_safe.exp() - modulus + phase_error * ln_safe.exp();
-                energy += modulus * modulus;
-            }
-            // The two real bins of a real transform.
-            one[0].im = 0.0;
-            if let Some(last) = one.last_mut() {
-                last.im = 0.0;
-            }
-            inverse.process(&mut one, &mut masses).ok()?;
-            let scale = 1.0 / points as f64;
-            masses.iter_mut().for_each(|mass| *mass *= scale);
-            let noise = 2.0 * error_sum * scale + fft_error * (2.0 * energy * scale).sqrt();
-            noise.is_finite().then_some((masses, noise))
-        })
+    fn tilted_parts(&self, tilt: f64) -> Vec<TiltedPart> {
+        let part = |(lattice, count): &(&Lattice, f64)| {
+            let (mass, rounding) = lattice.tilted(tilt, self.step);
+            TiltedPart::trimmed(lattice.first, mass, rounding, *count)
+        };
+        self.parts.iter().map(part).collect()
     }
 }
 
@@ -223,26 +158,19 @@ impl Lattice {
         }
     }
 
-    /// Adds the tilted, normalised masses into `into` modulo its length; returns a bound on
-    /// the sum of their rounding errors.
-    fn tilt_into(&self, tilt: f64, step: f64, into: &mut [f64]) -> f64 {
+    /// The tilted, normalised masses, and a bound on the sum of their rounding errors.
+    fn tilted(&self, tilt: f64, step: f64) -> (Vec<f64>, f64) {
         let slope = tilt * step;
         let value = self.cumulant(tilt, step).value - tilt * self.offset;
-        let points = into.len();
-        let mut slot = self.first.rem_euclid(points as i64) as usize;
         let mut rounding = 0.0;
-        for (at, ln_mass) in self.ln_mass.iter().enumerate() {
+        let mass = self.ln_mass.iter().enumerate().map(|(at, ln_mass)| {
             let lift = slope * (self.first + at as i64) as f64;
-            let exponent = ln_mass + lift - value;
-            let weight = exponent.exp();
-            into[slot] += weight;
+            let weight = (ln_mass + lift - value).exp();
             rounding += weight * (8.0 + lift.abs() + value.abs() - ln_mass.clamp(-1e3, 0.0));
-            slot += 1;
-            if slot == points {
-                slot = 0;
-            }
-        }
-        if rounding.is_finite() { rounding * f64::EPSILON } else { f64::INFINITY }
+            weight
+        });
+        let mass = mass.collect();
+        (mass, if rounding.is_finite() { rounding * f64::EPSILON } else { f64::INFINITY })
     }
 }
 
@@ -274,14 +202,4 @@ fn rising_root(
         }
     }
     at.exp()
-}
-
-/// The smallest of 2ᵃ, 3·2ᵃ, 5·2ᵃ, 9·2ᵃ, 15·2ᵃ that holds `wanted` points.
-fn transform_length(wanted: usize) -> usize {
-    [1usize, 3, 5, 9, 15]
-        .iter()
-        .map(|&odd| odd * wanted.div_ceil(odd).next_power_of_two())
-        .filter(|length| length % 2 == 0)
-        .min()
-        .unwrap_or_else(|| wanted.next_power_of_two())
 }

@@ -2,7 +2,7 @@
 //!
 //! Each release becomes two lattice distributions, one that dominates its
 //! privacy loss and one that it dominates ([`lattice`]); both are composed by a
-//! tilted FFT ([`compose`]) and refined until they agree to 0.15 % ([`search`]).
+//! tilted FFT, or by the few waves that a large power leaves ([`compose`], [`spectrum`]) and refined until they agree to 0.15 % ([`search`]).
 //! Both directions of add/remove are answered and the worse one counts. The
 //! Rényi bound stands beside: the upper end is the smaller of the two, each of
 //! which is a true bound. Purely Gaussian compositions are answered exactly.
@@ -11,6 +11,8 @@ mod compose;
 mod lattice;
 mod loss;
 mod search;
+mod spectrum;
+mod waves;
 mod window;
 
 use crate::event::{Release, Releases};

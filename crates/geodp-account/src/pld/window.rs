@@ -4,12 +4,34 @@
 //! sums from the top of the window down give it at every lattice point, and between two points it
 //! is linear in e^ε.
 
+use super::waves::Waves;
+
 /// Whether errors are to be added or taken away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Upper,
     Lower,
 }
+
+/// Tilted masses at consecutive lattice points.
+pub(super) enum Masses {
+    /// One by one.
+    Points(Vec<f64>),
+    /// As few waves.
+    Waves(Waves),
+}
+
+impl Masses {
+    fn len(&self) -> usize {
+        match self {
+            Self::Points(points) => points.len(),
+            Self::Waves(waves) => waves.points,
+        }
+    }
+}
+
+/// Nodes looked at before the crossing is sought between two of them.
+const COARSE_NODES: i64 = 48;
 
 /// The sum's masses near the answer, tilted by λ.
 pub(crate) struct Window {
@@ -18,12 +40,12 @@ pub(crate) struct Window {
     pub(super) offset: f64,
     pub(super) first: i64,
     pub(super) tilt: f64,
-    pub(super) tilted: Vec<f64>,
+    pub(super) masses: Masses,
     /// K(λ) of the sum.
     pub(super) cumulant: f64,
     /// Its mean at λ: weights e^{−λL} are taken relative to it.
     pub(super) reference: f64,
-    /// Bound on the error of each entry of `tilted`.
+    /// Bound on the error of each mass.
     pub(super) noise: f64,
     /// Bound on the tilted mass outside the window, on either side.
     pub(super) outside: f64,
@@ -38,36 +60,89 @@ impl Window {
         self.offset + node as f64 * self.step
     }
 
+    /// e^{−λL} at a node, relative to the reference.
+    fn weight(&self, node: i64) -> f64 {
+        (-self.tilt * (self.loss(node) - self.reference)).exp()
+    }
+
     /// δ at each lattice point is scale·H + base; this walks them from the top.
     ///
     /// Returns the ε at which the bound crosses `delta`: for the upper side no
     /// ε above it needs a larger δ, for the lower side no ε below it does with less.
     /// `None` where the window certifies nothing.
     pub(crate) fn epsilon(&self, delta: f64, side: Side) -> Option<f64> {
-        let mut walk = Walk::new(self, side);
-        while let Some(above) = walk.next() {
-            let scaled = (delta - self.base(side)) / self.scale(side);
-            let target = scaled + self.wrapped(side, walk.node);
-            if target > 0.0 && above.height < target {
+        let scaled = (delta - self.base(side)) / self.scale(side);
+        let target = |node: i64| scaled + self.wrapped(side, node);
+        let reached = |node: i64, above: Above| target(node) <= 0.0 || above.height >= target(node);
+        let Some((node, above)) = self.highest_node(side, reached) else {
+            // Even the lowest point needs less than `delta`, unless its weight was beyond f64.
+            let looked = self.weight(self.first).is_finite();
+            return (side == Side::Upper && looked).then(|| self.loss(self.first));
+        };
+        let (node_loss, target) = (self.loss(node), target(node));
+        if target <= 0.0 {
+            return (side == Side::Lower).then_some(node_loss);
+        }
+        // Within the cell δ is linear in e^ε.
+        let under = above.mass - above.height;
+        let within = if under > 0.0 { ((above.height - target) / under).ln_1p() } else { 0.0 };
+        Some(node_loss + within.clamp(0.0, self.step))
+    }
+
+    /// The highest node, roughly, at which `reached` holds, with the sums above it. For waves it is
+    /// a node where it holds just below one where it does not: all that a bound needs.
+    fn highest_node(
+        &self,
+        side: Side,
+        reached: impl Fn(i64, Above) -> bool,
+    ) -> Option<(i64, Above)> {
+        let waves = match &self.masses {
+            Masses::Points(points) => {
+                let mut walk = Walk::new(self, points, side);
+                while let Some(above) = walk.next() {
+                    if reached(walk.node, above) {
+                        return Some((walk.node, above));
+                    }
+                }
+                return None;
+            }
+            Masses::Waves(waves) => waves,
+        };
+        let top = self.first + waves.points as i64 - 1;
+        let at = |node: i64| Some((node, self.above(waves, node, side)));
+        let holds = |node: i64| at(node).is_some_and(|(node, above)| reached(node, above));
+        let places =
+            (1..=COARSE_NODES).map(|place| top - (top - self.first) * place / COARSE_NODES);
+        let mut above = top;
+        for mut node in places {
+            if !holds(node) {
+                above = node;
                 continue;
             }
-            let node_loss = self.loss(walk.node);
-            if target <= 0.0 {
-                return (side == Side::Lower).then_some(node_loss);
+            while above - node > 1 {
+                let middle = node + (above - node) / 2;
+                if holds(middle) { node = middle } else { above = middle }
             }
-            // Within the cell δ is linear in e^ε.
-            let under = above.mass - above.height;
-            let within = if under > 0.0 { ((above.height - target) / under).ln_1p() } else { 0.0 };
-            return Some(node_loss + within.clamp(0.0, self.step));
+            return at(node);
         }
-        // Even the lowest point needs less than `delta`.
-        (side == Side::Upper && walk.node == self.first).then(|| self.loss(walk.node))
+        None
+    }
+
+    /// The sums above a node, from waves.
+    fn above(&self, waves: &Waves, node: i64, side: Side) -> Above {
+        let shift = match side {
+            Side::Upper => self.noise,
+            Side::Lower => -self.noise,
+        };
+        let Above { mass, height } = waves.above(node, shift);
+        let weight = self.weight(node);
+        Above { mass: mass * weight, height: height * weight }
     }
 
     /// Bound on δ at `epsilon`; `None` if it lies outside the window.
     pub(crate) fn delta(&self, epsilon: f64, side: Side) -> Option<f64> {
         let node = ((epsilon - self.offset) / self.step).floor();
-        let last = self.first as f64 + self.tilted.len() as f64 - 1.0;
+        let last = self.first as f64 + self.masses.len() as f64 - 1.0;
         if node < self.first as f64 {
             return None;
         }
@@ -75,19 +150,16 @@ impl Window {
             let beyond = self.base(side);
             return Some(if side == Side::Upper { beyond } else { 0.0 });
         }
-        let mut walk = Walk::new(self, side);
-        while let Some(above) = walk.next() {
-            if walk.node as f64 > node {
-                continue;
-            }
-            let within = (epsilon - self.loss(walk.node)).clamp(0.0, self.step);
-            let under = above.mass - above.height;
-            let height = (above.height - under * within.exp_m1()).max(0.0);
-            let height = height - self.wrapped(side, walk.node);
-            let value = self.scale(side) * height.max(0.0) + self.base(side);
-            return value.is_finite().then_some(value.clamp(0.0, 1.0));
-        }
-        None
+        let (node, above) = match &self.masses {
+            Masses::Points(_) => self.highest_node(side, |at, _| at as f64 <= node)?,
+            Masses::Waves(waves) => (node as i64, self.above(waves, node as i64, side)),
+        };
+        let within = (epsilon - self.loss(node)).clamp(0.0, self.step);
+        let under = above.mass - above.height;
+        let height = (above.height - under * within.exp_m1()).max(0.0);
+        let height = height - self.wrapped(side, node);
+        let value = self.scale(side) * height.max(0.0) + self.base(side);
+        value.is_finite().then_some(value.clamp(0.0, 1.0))
     }
 
     /// Probability that is not in the window at all: infinite loss, and for the
@@ -95,7 +167,7 @@ impl Window {
     fn base(&self, side: Side) -> f64 {
         match side {
             Side::Upper => {
-                let top = self.loss(self.first + self.tilted.len() as i64);
+                let top = self.loss(self.first + self.masses.len() as i64);
                 self.infinite + self.outside * (self.cumulant - self.tilt * top).exp()
             }
             Side::Lower => 0.0,
@@ -124,15 +196,16 @@ impl Window {
 }
 
 /// Sums over the lattice points above a node: Σ m and Σ m(1 − e^{node−l}).
-#[derive(Clone, Copy, Default)]
-struct Above {
-    mass: f64,
-    height: f64,
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Above {
+    pub(super) mass: f64,
+    pub(super) height: f64,
 }
 
 /// Walks a window from its top, untilting as it goes.
 struct Walk<'a> {
     window: &'a Window,
+    points: &'a [f64],
     side: Side,
     node: i64,
     above: Above,
@@ -144,11 +217,21 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(window: &'a Window, side: Side) -> Self {
-        let node = window.first + window.tilted.len() as i64 - 1;
+    fn new(window: &'a Window, points: &'a [f64], side: Side) -> Self {
+        let node = window.first + points.len() as i64 - 1;
         let (fall, rise) = ((-window.step).exp(), -(-window.step).exp_m1());
         let growth = (window.tilt * window.step).exp();
-        Self { window, side, node, above: Above::default(), fall, rise, weight: 0.0, growth }
+        Self {
+            window,
+            points,
+            side,
+            node,
+            above: Above::default(),
+            fall,
+            rise,
+            weight: 0.0,
+            growth,
+        }
     }
 
     /// Moves one node down and returns the sums over the points above it.
@@ -157,14 +240,14 @@ impl<'a> Walk<'a> {
             return None;
         }
         let window = self.window;
-        let tilted = window.tilted[(self.node - window.first) as usize];
+        let tilted = self.points[(self.node - window.first) as usize];
         let bound = match self.side {
             Side::Upper => tilted.max(0.0) + window.noise,
             Side::Lower => (tilted - window.noise).max(0.0),
         };
         // e^{−λL} by a product, anew every 64 points so that rounding stays below 1e-13.
         if self.node % 64 == 0 || self.weight == 0.0 {
-            self.weight = (-window.tilt * (window.loss(self.node) - window.reference)).exp();
+            self.weight = window.weight(self.node);
         } else {
             self.weight *= self.growth;
         }

@@ -1,0 +1,283 @@
+//! The masses of a sum from the spectra of its parts: the product of their T-th powers.
+//!
+//! Two ways to the same numbers. The transform of every point is always possible. But in a large
+//! power nearly the whole spectrum vanishes: where that is proved beforehand ([`highest_wave`]), the
+//! few waves left are summed directly, and the masses are kept as waves ([`super::waves`]).
+
+use super::waves::{Waves, highest_wave, low_spectrum};
+use super::window::Masses;
+use realfft::RealFftPlanner;
+use realfft::num_complex::Complex64;
+use std::cell::RefCell;
+
+/// Products of spectra below e^this count as zero.
+pub(super) const NEGLIGIBLE: f64 = -90.0;
+/// Directly summing a term costs about as much as this many points of a transform.
+const TERM_COST: f64 = 0.04;
+
+thread_local! {
+    static PLANNER: RefCell<RealFftPlanner<f64>> = RefCell::new(RealFftPlanner::new());
+}
+
+/// One release's tilted masses at first, first + 1, …, to be composed `count` times.
+pub(super) struct TiltedPart {
+    pub(super) first: i64,
+    pub(super) mass: Vec<f64>,
+    /// Bound on the sum of the masses' errors.
+    pub(super) rounding: f64,
+    pub(super) count: f64,
+}
+
+/// Mass that may be left out at either end of a part: less than the rounding of the rest.
+const TRIMMED: f64 = 1e-19;
+
+impl TiltedPart {
+    /// Leaves out the ends of `mass` that hold next to nothing, and counts them as errors.
+    pub(super) fn trimmed(first: i64, mut mass: Vec<f64>, rounding: f64, count: f64) -> Self {
+        let light = |sum: &mut f64, mass: &f64| {
+            *sum += mass;
+            (*sum < TRIMMED).then_some(())
+        };
+        let above = mass.iter().rev().scan(0.0, light).count();
+        mass.truncate(mass.len() - above);
+        let below = mass.iter().scan(0.0, light).count();
+        mass.drain(..below);
+        Self { first: first + below as i64, mass, rounding: rounding + 2.0 * TRIMMED, count }
+    }
+}
+
+/// Masses of the sum at first, first + 1, … over at least `wanted` points, modulo their number, and
+/// a bound on the error of each; `weights` are the tilt λ and the step h they will be summed with.
+pub(super) fn sum_masses(
+    parts: &[TiltedPart],
+    first: i64,
+    wanted: usize,
+    weights: (f64, f64),
+) -> Option<(Masses, f64)> {
+    let highest = parts.iter().filter_map(|part| highest_wave(part, wanted)).min();
+    let cells: usize = parts.iter().map(|part| part.mass.len()).sum();
+    match highest {
+        Some(highest)
+            if highest < wanted / 2 && TERM_COST * (highest * cells) as f64 <= wanted as f64 =>
+        {
+            sum_waves(parts, first, wanted, highest, weights)
+        }
+        _ => sum_points(parts, first, transform_length(wanted)),
+    }
+}
+
+fn sum_waves(
+    parts: &[TiltedPart],
+    first: i64,
+    points: usize,
+    highest: usize,
+    weights: (f64, f64),
+) -> Option<(Masses, f64)> {
+    let mut product = Product::new(highest + 1);
+    for part in parts {
+        let (spectrum, error) = low_spectrum(part, points, highest);
+        product.multiply(&spectrum, error + part.rounding, part.count);
+    }
+    let Powers { mut values, mut error_sum, .. } = product.powers();
+    error_sum += points as f64 * NEGLIGIBLE.exp();
+    let scale = 1.0 / points as f64;
+    values[0] *= 0.5;
+    values.iter_mut().for_each(|value| *value *= 2.0 * scale);
+    let noise = 2.0 * error_sum * scale;
+    let waves = Waves::new(first, points, &values, weights);
+    noise.is_finite().then_some((Masses::Waves(waves), noise))
+}
+
+fn sum_points(parts: &[TiltedPart], first: i64, points: usize) -> Option<(Masses, f64)> {
+    PLANNER.with(|planner| {
+        let mut planner = planner.borrow_mut();
+        let forward = planner.plan_fft_forward(points);
+        let inverse = planner.plan_fft_inverse(points);
+        let mut masses = forward.make_input_vec();
+        let mut spectrum = forward.make_output_vec();
+        let mut product = Product::new(spectrum.len());
+        let fft_error = 4.0 * f64::EPSILON * (points as f64).log2();
+        for part in parts {
+            masses.fill(0.0);
+            let mut slot = part.first.rem_euclid(points as i64) as usize;
+            for mass in &part.mass {
+                masses[slot] += mass;
+                slot = if slot + 1 == points { 0 } else { slot + 1 };
+            }
+            let norm = masses.iter().map(|mass| mass * mass).sum::<f64>().sqrt();
+            forward.process(&mut masses, &mut spectrum).ok()?;
+            let error = fft_error * norm * (points as f64).sqrt() + part.rounding;
+            product.multiply(&spectrum, error, part.count);
+        }
+        let Powers { mut values, error_sum, energy } = product.powers();
+        // The two real bins of a real transform.
+        values[0].im = 0.0;
+        if let Some(last) = values.last_mut() {
+            last.im = 0.0;
+        }
+        inverse.process(&mut values, &mut masses).ok()?;
+        let scale = 1.0 / points as f64;
+        masses.iter_mut().for_each(|mass| *mass *= scale);
+        masses.rotate_left(first.rem_euclid(points as i64) as usize);
+        let noise = 2.0 * error_sum * scale + fft_error * (2.0 * energy * scale).sqrt();
+        noise.is_finite().then_some((Masses::Points(masses), noise))
+    })
+}
+
+/// A product of powers of spectra: ln modulus, ln of modulus plus error, phase.
+struct Product {
+    bins: Vec<(f64, f64, f64)>,
+    count: f64,
+}
+
+/// The product's values, the sum of their errors, and the sum of their squares.
+struct Powers {
+    values: Vec<Complex64>,
+    error_sum: f64,
+    energy: f64,
+}
+
+impl Product {
+    fn new(bins: usize) -> Self {
+        Self { bins: vec![(0.0, 0.0, 0.0); bins], count: 0.0 }
+    }
+
+    /// Multiplies by `spectrum`, each value of which is true to `error`, `count` times.
+    fn multiply(&mut self, spectrum: &[Complex64], error: f64, count: f64) {
+        self.count += count;
+        // Most of the spectrum vanishes in a large power: no logarithm needed to see it.
+        let vanishing = ((NEGLIGIBLE / count).exp() - error).max(0.0).powi(2);
+        for (total, value) in self.bins.iter_mut().zip(spectrum) {
+            let square = value.norm_sqr();
+            if square <= vanishing || total.1 <= NEGLIGIBLE {
+                total.1 = f64::NEG_INFINITY;
+                continue;
+            }
+            let modulus = square.sqrt();
+            total.0 += count * modulus.ln();
+            total.1 += count * (modulus + error).ln();
+            total.2 += count * value.arg();
+        }
+    }
+
+    fn powers(self) -> Powers {
+        let phase_error = 16.0 * f64::EPSILON * (1.0 + self.count);
+        let (mut error_sum, mut energy) = (0.0, 0.0);
+        let value = |(ln_modulus, ln_safe, phase): (f64, f64, f64)| {
+            if ln_safe <= NEGLIGIBLE {
+                error_sum += NEGLIGIBLE.exp();
+                return Complex64::default();
+            }
+            let modulus = ln_modulus.exp();
+            error_sum += ln_safe.exp() - modulus + phase_error * ln_safe.exp();
+            energy += modulus * modulus;
+            Complex64::from_polar(modulus, phase)
+        };
+        let values = self.bins.into_iter().map(value).collect();
+        Powers { values, error_sum, energy }
+    }
+}
+
+/// The smallest of 2ᵃ, 3·2ᵃ, 5·2ᵃ, 9·2ᵃ, 15·2ᵃ that holds `wanted` points.
+fn transform_length(wanted: usize) -> usize {
+    [1usize, 3, 5, 9, 15]
+        .iter()
+        .map(|&odd| odd * wanted.div_ceil(odd).next_power_of_two())
+        .filter(|length| length % 2 == 0)
+        .min()
+        .unwrap_or_else(|| wanted.next_power_of_two())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Release;
+    use crate::pld::lattice::LatticePair;
+    use crate::pld::loss::{Direction, Loss};
+
+    /// One release's masses, tilted by e^{λL}.
+    fn part(rate: f64, sigma: f64, step: f64, tilt: f64, count: f64) -> TiltedPart {
+        let loss = Loss::new(Release::Sampled { rate, sigma }, Direction::Remove);
+        let lattice = LatticePair::new(&loss, step, 8.0).upper;
+        let lift = |(at, ln_mass): (usize, &f64)| {
+            (ln_mass + tilt * step * (lattice.first + at as i64) as f64).exp()
+        };
+        let mass: Vec<f64> = lattice.ln_mass.iter().enumerate().map(lift).collect();
+        let total: f64 = mass.iter().sum();
+        let mass = mass.iter().map(|mass| mass / total).collect();
+        TiltedPart::trimmed(lattice.first, mass, 1e-14, count)
+    }
+
+    const CASES: [(f64, f64, f64, f64, f64); 4] = [
+        (0.001, 2.0, 4e-5, 20.0, 1e6),
+        (0.01, 1.0, 1e-3, 12.0, 2e5),
+        (0.3, 4.0, 2e-3, 5.0, 3e3),
+        (0.002, 0.7, 1e-4, 3.0, 1e6),
+    ];
+
+    /// No value of the whole spectrum beyond the proved wave is above the bound.
+    #[test]
+    fn what_is_called_negligible_is() {
+        let points = 1 << 16;
+        for (rate, sigma, step, tilt, count) in CASES {
+            let part = part(rate, sigma, step, tilt, count);
+            let highest = highest_wave(&part, points)
+                .unwrap_or_else(|| panic!("{rate} {sigma} {count}: no bound"));
+            let mut planner = RealFftPlanner::new();
+            let forward = planner.plan_fft_forward(points);
+            let (mut masses, mut spectrum) = (vec![0.0; points], forward.make_output_vec());
+            for (at, mass) in part.mass.iter().enumerate() {
+                let place = (part.first + at as i64).rem_euclid(points as i64);
+                masses[place as usize] += mass;
+            }
+            forward.process(&mut masses, &mut spectrum).unwrap();
+            let loudest =
+                spectrum[highest..].iter().map(|v| count * v.norm().ln()).fold(-1e300, f64::max);
+            assert!(loudest <= NEGLIGIBLE + count * 1e-12, "{rate} {sigma}: {loudest}");
+            assert!(highest < points / 20, "{rate} {sigma}: {highest} waves would not pay");
+        }
+    }
+
+    /// Waves and points give the same sums above any node, within both bounds.
+    #[test]
+    fn waves_sum_as_points_do() {
+        for (rate, sigma, step, tilt, count) in CASES {
+            let parts = [part(rate, sigma, step, tilt, count)];
+            let mean: f64 = parts[0]
+                .mass
+                .iter()
+                .enumerate()
+                .map(|(at, mass)| mass * (parts[0].first + at as i64) as f64)
+                .sum();
+            let points = 1 << 16;
+            let first = (count * mean) as i64 - points as i64 / 2;
+            let highest = highest_wave(&parts[0], points).unwrap();
+            let (waves, wave_noise) =
+                sum_waves(&parts, first, points, highest, (tilt, step)).unwrap();
+            let (masses, noise) = sum_points(&parts, first, points).unwrap();
+            let (Masses::Waves(waves), Masses::Points(masses)) = (waves, masses) else {
+                panic!("both ways")
+            };
+            for node in [first, first + 1000, first + points as i64 / 2, first + 50_000] {
+                let after = &masses[(node - first + 1) as usize..];
+                let (mut mass, mut height, mut weights) = (0.0, 0.0, 0.0);
+                for (at, value) in after.iter().enumerate() {
+                    let distance = step * (at + 1) as f64;
+                    mass += value * (-tilt * distance).exp();
+                    height += value * (-tilt * distance).exp() * -(-distance).exp_m1();
+                    weights += (-tilt * distance).exp();
+                }
+                let (most, least) = (waves.above(node, wave_noise), waves.above(node, -wave_noise));
+                let slack = noise * weights + 1e-13;
+                assert!(mass <= most.mass + slack && mass >= least.mass - slack, "{node}: {mass}");
+                assert!(
+                    height <= most.height + slack && height >= least.height - slack,
+                    "{node}: {height} outside {} to {}",
+                    least.height,
+                    most.height
+                );
+                assert!(most.mass - least.mass <= 1e-4 * mass.abs() + 2.0 * slack, "{node}: wide");
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A sum's masses as few waves: t_j = Re Σ_{k ≤ K} c_k·e^{iω_k j}, ω_k = 2πk/N.
+//!
+//! δ needs two sums over the masses above a node, Σ t_j·e^{−λ(L_j − L)} and the same times
+//! 1 − e^{L − L_j}. Over a wave these are geometric series with a closed form, so a node costs K
+//! terms, and no mass is ever formed. For a million compositions K is about 50, N about 300,000.
+
+use super::spectrum::{NEGLIGIBLE, TiltedPart};
+use super::window::Above;
+use realfft::num_complex::Complex64;
+use std::f64::consts::PI;
+
+/// Rounding of one term of a closed sum, relative to its bound: angles are true to 9 ulp, and there
+/// are three.
+const TERM_ROUNDING: f64 = 32.0 * f64::EPSILON;
+/// Terms of the autocorrelation that [`highest_wave`] may form.
+const MOST_PAIRS: usize = 400_000;
+/// Places that share their phases, up to one factor, in [`low_spectrum`].
+const BLOCK: usize = 32;
+
+/// Masses at first, first + 1, …, first + points − 1, ready to be summed with weights e^{−λh} for
+/// every node of distance.
+pub(super) struct Waves {
+    pub(super) points: usize,
+    /// The highest point.
+    top: i64,
+    terms: Vec<Term>,
+    /// λh and (λ + 1)h.
+    decay: (f64, f64),
+    /// Bound on the rounding of the sums.
+    rounding: Above,
+}
+
+/// One wave: c_k, c_k·e^{iω_k·top}, and e^w/(e^w − 1) for w = iω_k − decay with both decays.
+struct Term {
+    wave: Complex64,
+    at_top: Complex64,
+    near: Complex64,
+    far: Complex64,
+}
+
+impl Waves {
+    /// From c_0, c_1, … (the factor 2/N of k > 0 and 1/N of k = 0 included), tilt λ and step h.
+    pub(super) fn new(
+        first: i64,
+        points: usize,
+        waves: &[Complex64],
+        (tilt, step): (f64, f64),
+    ) -> Self {
+        let top = first + points as i64 - 1;
+        let decay = (tilt * step, (tilt + 1.0) * step);
+        let mut rounding = Above::default();
+        let terms = waves.iter().enumerate().map(|(k, &wave)| {
+            let one = angle(k, 1, points);
+            let below = (exp_m1(-decay.0, one), exp_m1(-decay.1, one));
+            let bound = (2.0 * wave.norm() / below.0.norm(), 2.0 * wave.norm() / below.1.norm());
+            rounding.mass += TERM_ROUNDING * bound.0;
+            rounding.height += TERM_ROUNDING * (bound.0 + bound.1);
+            Term {
+                wave,
+                at_top: wave * Complex64::from_polar(1.0, angle(k, top, points)),
+                near: Complex64::from_polar((-decay.0).exp(), one) / below.0,
+                far: Complex64::from_polar((-decay.1).exp(), one) / below.1,
+            }
+        });
+        let terms = terms.collect();
+        Self { points, top, terms, decay, rounding }
+    }
+
+    /// Sums over the points above `node`: each mass moved by `shift` (its error bound, or minus it),
+    /// and rounding added in the same direction.
+    ///
+    /// Σ_{m=1}^{M} c·e^{iω·node}·e^{mw} = c·(e^{−decay·M}·e^{iω·top} − e^{iω·node})·e^w/(e^w − 1).
+    pub(super) fn above(&self, node: i64, shift: f64) -> Above {
+        let length = (self.top - node) as f64;
+        let left = ((-self.decay.0 * length).exp(), (-self.decay.1 * length).exp());
+        let (mut mass, mut far_mass) = (0.0, 0.0);
+        for (k, term) in self.terms.iter().enumerate() {
+            let start = term.wave * Complex64::from_polar(1.0, angle(k, node, self.points));
+            mass += ((term.at_top * left.0 - start) * term.near).re;
+            far_mass += ((term.at_top * left.1 - start) * term.far).re;
+        }
+        // The same for a mass of 1 at every point.
+        let even = |decay: f64| (-decay * length).exp_m1() / -decay.exp_m1();
+        let (near, far) = (even(self.decay.0), even(self.decay.1));
+        let safe = 1f64.copysign(shift);
+        Above {
+            mass: mass + shift * near + safe * self.rounding.mass,
+            height: mass - far_mass + shift * (near - far) + safe * self.rounding.height,
+        }
+    }
+}
+
+/// ω_k·j, reduced exactly.
+fn angle(k: usize, j: i64, points: usize) -> f64 {
+    // k and N are below 2²¹, so the product of the reduced j with k is exact.
+    let turns = (k as i64 * j.rem_euclid(points as i64)).rem_euclid(points as i64);
+    2.0 * PI * turns as f64 / points as f64
+}
+
+/// e^{x+iy} − 1 without cancellation, for x ≤ 0.
+fn exp_m1(x: f64, y: f64) -> Complex64 {
+    let half = (0.5 * y).sin();
+    Complex64::new(x.exp_m1() * y.cos() - 2.0 * half * half, x.exp() * y.sin())
+}
+
+/// The spectrum of one step at ω_0 … ω_highest, and a bound on the error of each value.
+pub(super) fn low_spectrum(
+    part: &TiltedPart,
+    points: usize,
+    highest: usize,
+) -> (Vec<Complex64>, f64) {
+    let spectrum = (0..=highest).map(|k| {
+        let turn = |place: i64| Complex64::from_polar(1.0, -angle(k, place, points));
+        let within: [Complex64; BLOCK] = std::array::from_fn(|place| turn(place as i64));
+        let (cosines, sines) = (within.map(|turn| turn.re), within.map(|turn| turn.im));
+        let mut sum = Complex64::default();
+        for (block, masses) in part.mass.chunks(BLOCK).enumerate() {
+            let (mut re, mut im) = (0.0, 0.0);
+            for ((mass, cosine), sine) in masses.iter().zip(&cosines).zip(&sines) {
+                re += mass * cosine;
+                im += mass * sine;
+            }
+            sum += Complex64::new(re, im) * turn(part.first + (block * BLOCK) as i64);
+        }
+        sum
+    });
+    let total: f64 = part.mass.iter().sum();
+    // Phases are true to 9 ulp; a running sum loses an ulp a term of what it holds.
+    let terms = (BLOCK + part.mass.len().div_ceil(BLOCK)) as f64 + 24.0;
+    (spectrum.collect(), terms * f64::EPSILON * total)
+}
+
+/// The largest k ≤ N/2 at which the part's spectrum to the power of its count may exceed
+/// e^[`NEGLIGIBLE`]; `None` where the bounds below do not show it.
+///
+/// With A_l = Σ_i p_i·p_{i+l}: |φ(ω)|² = (Σp)² − 2·Σ_l A_l·(1 − cos lω), over all lags l, and at most
+/// that over the lags up to m.
+/// * ω ≤ π/m: 1 − cos lω ≥ 2(lω/π)².
+/// * ω ≥ π/m: Σ_{l ≤ m} (1 − cos lω) = m + ½ − sin((m + ½)ω)/(2·sin ω/2) ≥ (m + 1)/2, as sin ω/2 ≥ ω/π.
+pub(super) fn highest_wave(part: &TiltedPart, points: usize) -> Option<usize> {
+    let mass = &part.mass;
+    let (total, mean, square) =
+        mass.iter().enumerate().fold((0.0, 0.0, 0.0), |(total, mean, square), (at, mass)| {
+            let at = at as f64;
+            (total + mass, mean + mass * at, square + mass * at * at)
+        });
+    let deviation = (square / total - (mean / total).powi(2)).max(0.0).sqrt();
+    if !(deviation.is_finite() && total <= 1.0 + 1e-9) {
+        return None;
+    }
+    let longest = (deviation as usize).min(MOST_PAIRS / mass.len()).max(1);
+    let pairs: Vec<f64> = (1..=longest)
+        .map(|lag| mass.iter().zip(mass.get(lag..).unwrap_or(&[])).map(|(a, b)| a * b).sum())
+        .collect();
+    // |φ|² ≤ 1 + slack − loss, so its count/2-th power is small enough if loss is at least:
+    let slack = 1e-8;
+    let enough = slack - (2.0 * NEGLIGIBLE / part.count).exp_m1();
+    let fewest = pairs.iter().copied().fold(f64::INFINITY, f64::min);
+    if fewest * (longest + 1) as f64 <= enough {
+        return None;
+    }
+    let square_of = |at: usize| ((at + 1) * (at + 1)) as f64;
+    let curvature: f64 = pairs.iter().enumerate().map(|(at, pairs)| pairs * square_of(at)).sum();
+    let lowest = (enough * PI * PI / (4.0 * curvature)).sqrt();
+    (lowest < PI / longest as f64).then(|| (lowest * points as f64 / (2.0 * PI)).ceil() as usize)
+}
