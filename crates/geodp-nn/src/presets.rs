@@ -25,13 +25,16 @@ pub struct ResnetSpec {
 }
 
 impl Default for ResnetSpec {
+    /// The narrowest tried that reaches the paper's noise-free accuracy on CIFAR-10 (67.43 %) in 20
+    /// epochs: 68.07 % with 14,442 parameters. Widths 8, 16, 32 reach 69.40 %, 16, 32, 32 after a stem
+    /// of 16 72.42 % (`--example train`, one seed each).
     fn default() -> Self {
         Self {
             input: [3, 32, 32],
             classes: 10,
-            stem: 16,
+            stem: 8,
             stem_stride: 1,
-            widths: [16, 32, 64],
+            widths: [8, 16, 24],
             strides: [2, 2, 2],
             groups: None,
         }

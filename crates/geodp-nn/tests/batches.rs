@@ -98,7 +98,8 @@ fn weights_may_depend_on_the_place_in_the_batch() {
         let batch: Vec<u32> = (0..139).map(|i| i * 37 % 70).collect();
         let chosen: Vec<u32> = batch.iter().copied().step_by(3).collect();
         let (expected, _) = one_by_one(&network, &weights, &data, &chosen);
-        let third = |place: usize, norm: f64| if place.is_multiple_of(3) { clip(norm) } else { 0.0 };
+        let third =
+            |place: usize, norm: f64| if place.is_multiple_of(3) { clip(norm) } else { 0.0 };
         let mut sum = vec![f32::NAN; network.dim()];
         network.weighted_sum(&weights, &data, &batch, &third, &mut sum).unwrap();
         assert_close(&sum, &expected, name);

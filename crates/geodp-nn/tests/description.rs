@@ -136,3 +136,20 @@ fn errors_name_the_layer() {
     spec.input = vec![usize::MAX, 2, 2];
     assert!(spec.build().is_err());
 }
+
+/// Peers are measured on the description in benchmarks/, so it must be the preset.
+#[test]
+fn the_benchmarks_describe_the_presets() {
+    let read = |name: &str| {
+        let path = format!("{}/../../benchmarks/peers/models/{name}", env!("CARGO_MANIFEST_DIR"));
+        toml::from_str::<NetworkSpec>(&std::fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let parameters = |spec: &NetworkSpec| format!("{:?}", spec.build().unwrap().parameters());
+    let resnet = NetworkSpec::resnet(&ResnetSpec::default());
+    assert_eq!(parameters(&read("resnet.toml")), parameters(&resnet));
+    assert_eq!(
+        read("resnet.toml").build().unwrap().flops_per_sample(),
+        resnet.build().unwrap().flops_per_sample()
+    );
+    assert_eq!(parameters(&read("cnn.toml")), parameters(&NetworkSpec::cnn()));
+}
