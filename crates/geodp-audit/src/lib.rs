@@ -2,7 +2,7 @@
 //!
 //! | audit | asks | answers with |
 //! |---|---|---|
-//! | [`record_loss`] | how far does each record move what is released? | per-record ε, β that would be safe |
+//! | [`record_loss`], [`measure`] | how far does each record move what is released? | per-record ε, β that would be safe |
 //! | [`one_run`], [`canaries`] | can the coins of m canaries be guessed after one training? | ε is at least … |
 //! | [`mechanism`] | can two neighbouring gradients be told apart by their releases? | ε is at least … |
 //! | [`membership`] | do members look different from non-members? | ROC, AUC, TPR at low FPR |
@@ -17,6 +17,7 @@ pub mod cells;
 mod claim;
 pub mod distinguish;
 mod error;
+pub mod follow;
 pub mod measure;
 pub mod mechanism;
 pub mod membership;

@@ -1,6 +1,7 @@
 //! What a training prints before it starts and when it is done.
 
 use geodp::run::{Finished, Run};
+use geodp_audit::record_loss::RecordLossSummary;
 use geodp_report::format;
 use std::path::Path;
 
@@ -30,7 +31,12 @@ pub(crate) fn announce(run: &Run) {
 }
 
 /// Accuracy, statement and where everything is.
-pub(crate) fn print(finished: &Finished, folder: &Path, json: bool) -> anyhow::Result<()> {
+pub(crate) fn print(
+    finished: &Finished,
+    measured: Option<&RecordLossSummary>,
+    folder: &Path,
+    json: bool,
+) -> anyhow::Result<()> {
     let seconds: f64 = finished.metrics.iter().map(|m| m.seconds).sum();
     let records: u64 = finished.metrics.iter().map(|m| m.records).sum();
     let rate = records as f64 / seconds.max(1e-9);
@@ -39,6 +45,7 @@ pub(crate) fn print(finished: &Finished, folder: &Path, json: bool) -> anyhow::R
             "folder": folder,
             "test": finished.test(),
             "statement": finished.statement,
+            "measured": measured,
             "seconds": seconds,
             "samples_per_second": rate,
         });
@@ -51,6 +58,9 @@ pub(crate) fn print(finished: &Finished, folder: &Path, json: bool) -> anyhow::R
     println!("privacy        {}", finished.statement.headline());
     for claim in finished.statement.claims.iter().skip(1) {
         println!("               {claim}");
+    }
+    if let Some(measured) = measured {
+        println!("private        {}", measured.claim());
     }
     let time = format::duration(std::time::Duration::from_secs_f64(seconds));
     println!("time           {time}, {} samples/s", format::count(rate as u64));

@@ -146,4 +146,7 @@ pub struct TrainParams {
     /// Steps between checkpoints; about six an epoch if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_every: Option<u64>,
+    /// Follow so many records, drawn at random, and measure what each pays: for the data's owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measure: Option<u64>,
 }

@@ -108,6 +108,15 @@ impl PlanParams {
     /// [`Error::Plan`] with what is wrong and what to do.
     pub fn check(&self, facts: Facts) -> Result<Plan, Error> {
         let (batch, steps) = self.check_length(facts)?;
+        match (self.train.measure, self.privacy.mechanism) {
+            (Some(0), _) => {
+                return refuse("measure is 0; follow at least 1 record, or leave it out");
+            }
+            (Some(_), MechanismKind::None) => {
+                return refuse("measure holds records against the noise, but there is none");
+            }
+            _ => {}
+        }
         let clip = self.check_clip()?;
         let sampling = self.privacy.sampling;
         let delta = self.privacy.delta.unwrap_or(DEFAULT_DELTA);

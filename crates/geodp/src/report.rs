@@ -1,7 +1,7 @@
 //! `report.html`: what was trained, what it cost in privacy, how it went, how to do it again.
 //!
 //! Two halves: what may be shown with the model (statement, test accuracy, parameters), and what is
-//! for the data's owner (training loss, gradient norms), marked as that.
+//! for the data's owner (training loss, gradient norms, what single records paid), marked as that.
 
 use crate::config::RunConfig;
 use crate::plan::Plan;
@@ -21,17 +21,22 @@ pub(crate) struct Story<'a> {
     pub(crate) config_toml: &'a str,
     pub(crate) ledger_records: u64,
     pub(crate) ledger_head: &'a str,
+    /// What a follower found; private.
+    pub(crate) measured: Option<Section>,
 }
 
 /// The page.
 pub(crate) fn html(story: &Story<'_>) -> String {
-    Page::new(format!("{} on {}", story.model_name, story.data_name))
+    let mut page = Page::new(format!("{} on {}", story.model_name, story.data_name))
         .subtitle(story.statement.headline())
         .section(result(story))
         .section(privacy(story))
         .section(training(story))
-        .section(diagnostics(story))
-        .section(ledger(story))
+        .section(diagnostics(story));
+    if let Some(measured) = &story.measured {
+        page = page.section(measured.clone());
+    }
+    page.section(ledger(story))
         .section(reproduce(story))
         .footer(format!("geodp {}", env!("CARGO_PKG_VERSION")))
         .to_html()

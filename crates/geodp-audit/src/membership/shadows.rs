@@ -2,8 +2,8 @@
 //!
 //! A shadow's training set is the target's without the audited members, plus half of the audited
 //! records (members and non-members alike). Models come in pairs: the second of a pair gets the half
-//! that the first did not, so every record is in exactly half of the models. All sets have one size,
-//! so one plan fits all. Models are independent and train side by side.
+//! that the first did not, so every record is in exactly half of the models. Models are independent
+//! and train side by side.
 
 use super::attacks::Shadow;
 use super::logits;
@@ -74,7 +74,8 @@ impl Samples for View<'_> {
 pub struct Shadows<'a> {
     network: &'a Network,
     pool: &'a Pool<'a>,
-    plan: Plan,
+    /// Of the first and of the second of a pair; they differ only if an odd number is audited.
+    plans: [Plan; 2],
     /// Audited records, members first, numbered as in the pool.
     audited: Vec<u32>,
     population: Vec<u32>,
@@ -114,15 +115,19 @@ impl<'a> Shadows<'a> {
             (0..train as u32).filter(|row| !audited_member[*row as usize]).collect();
         let mut audited = members.to_vec();
         audited.extend(behind(non_members));
-        let records = (rest.len() + audited.len() / 2) as u64;
-        let plan = params.check(Facts { records, dim: network.dim() })?;
+        let half = audited.len() / 2;
+        let plan = |more: usize| {
+            let records = (rest.len() + more) as u64;
+            params.check(Facts { records, dim: network.dim() })
+        };
+        let plans = [plan(half)?, plan(audited.len() - half)?];
         let population = behind(population);
-        Ok(Self { network, pool, plan, audited, population, rest, source })
+        Ok(Self { network, pool, plans, audited, population, rest, source })
     }
 
-    /// The plan of every shadow.
+    /// The plan of the first shadow.
     pub fn plan(&self) -> &Plan {
-        &self.plan
+        &self.plans[0]
     }
 
     /// What a model with these weights says of the audited records and of the population.
@@ -148,7 +153,7 @@ impl<'a> Shadows<'a> {
         }
         let half = order.len() / 2;
         let mut member = vec![false; order.len()];
-        let chosen = if number.is_multiple_of(2) { &order[..half] } else { &order[half..2 * half] };
+        let chosen = if number.is_multiple_of(2) { &order[..half] } else { &order[half..] };
         chosen.iter().for_each(|at| member[*at] = true);
         Ok(member)
     }
@@ -215,7 +220,8 @@ impl<'a> Shadows<'a> {
         let view = View { pool: self.pool, rows };
         let engine = NetworkEngine::new(self.network, &view, None);
         let start = self.network.init(INITIAL_WEIGHTS_SEED);
-        let weights = train(self.plan.clone(), &engine, start, noise, hooks)?;
+        let weights =
+            train(self.plans[(number % 2) as usize].clone(), &engine, start, noise, hooks)?;
         let (logits, population) = self.ask(&weights)?;
         Ok(Shadow { member, logits, population })
     }

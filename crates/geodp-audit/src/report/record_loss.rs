@@ -37,7 +37,7 @@ pub fn record_loss_section(
             ("β that covers all".to_owned(), format::epsilon(summary.beta_safe)),
         ])
         .paragraph(format!(
-            "{} records were followed through {} steps. At each step that used one, the movement of the \
+            "{} of the followed records took part in the {} steps. At each step that used one, the movement of the \
              mean gradient without it was computed and held against the noise. This says what these \
              records paid in this run; it promises nothing about others.",
             format::count(summary.records),

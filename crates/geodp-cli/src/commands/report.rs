@@ -1,6 +1,7 @@
 //! `geodp report`: where a run stands, and its report page again.
 
-use crate::failure::classify;
+use crate::failure::{bad_input, classify};
+use geodp_audit::follow::MeasuredFile;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -22,7 +23,15 @@ struct Shown<'a> {
 
 pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let review = geodp::run::Review::open(&args.run).map_err(classify)?;
-    let report = review.write_report().map_err(classify)?;
+    let measured = match review.findings().map_err(classify)? {
+        Some(json) => Some(
+            MeasuredFile::parse(&json)
+                .and_then(|file| file.section(&review.plan, &review.statement))
+                .map_err(bad_input)?,
+        ),
+        None => None,
+    };
+    let report = review.write_report(measured).map_err(classify)?;
     if json {
         let (finished, step, statement) = (review.finished, review.step, &review.statement);
         println!("{}", serde_json::to_string_pretty(&Shown { report, finished, step, statement })?);

@@ -1,10 +1,12 @@
 //! `geodp train`: a private training from flags or a config file, into a run folder.
 
 use crate::commands::settings::Settings;
-use crate::failure::classify;
+use crate::failure::{bad_input, classify};
 use crate::progress::TrainingBar;
 use crate::{interrupt, summary};
 use geodp::run::{Ended, Run};
+use geodp_audit::measure::Measure;
+use geodp_mechanism::NoiseSource;
 use std::path::PathBuf;
 
 /// Train a model privately, or resume a training.
@@ -13,6 +15,7 @@ use std::path::PathBuf;
   geodp train --data mnist --model cnn --epsilon 3 --out runs/mnist
   geodp train --mechanism geodp --beta 0.1 --noise-multiplier 1 --batch 16384
   geodp train --select sur --importance --clip psac --optimizer adam --epsilon 3
+  geodp train --mechanism geodp --beta 0.1 --epsilon 3 --measure 1000
   geodp train --config run.toml --out runs/again
   geodp train --resume runs/mnist")]
 pub(crate) struct Args {
@@ -22,6 +25,10 @@ pub(crate) struct Args {
     /// Folder of the new run; a numbered one under runs/ if absent.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Follow so many records (1000 if no number is given) and measure what each pays: for the data's
+    /// owner.
+    #[arg(long, value_name = "RECORDS", num_args = 0..=1, default_missing_value = "1000", conflicts_with = "resume")]
+    measure: Option<u64>,
     #[command(flatten)]
     settings: Settings,
     /// Threads to use; all cores if absent. Never changes the result.
@@ -36,7 +43,8 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
             Run::resume(folder).map_err(classify)?
         }
         None => {
-            let config = args.settings.config()?;
+            let mut config = args.settings.config()?;
+            config.train.measure = args.measure.or(config.train.measure);
             let folder = match args.out {
                 Some(folder) => folder,
                 None => next_folder("train")?,
@@ -50,10 +58,22 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     if !json {
         summary::announce(&run);
     }
-    let ended = in_pool(args.threads, || run.execute(&mut bar, stop))?.map_err(classify)?;
+    let plan = run.plan().clone();
+    let mut follower = follower(&run)?;
+    let ended = in_pool(args.threads, || match &mut follower {
+        Some(follower) => run.execute_followed(follower, &mut bar, stop),
+        None => run.execute(&mut bar, stop),
+    })?
+    .map_err(classify)?;
     bar.finish();
     match ended {
-        Ended::Finished(finished) => summary::print(&finished, &folder, json),
+        Ended::Finished(finished) => {
+            let measured = match &follower {
+                Some(follower) => follower.summary(&plan).map_err(bad_input)?,
+                None => None,
+            };
+            summary::print(&finished, measured.as_ref(), &folder, json)
+        }
         Ended::Interrupted { step } => {
             eprintln!(
                 "stopped after step {step}; continue with: geodp train --resume {}",
@@ -63,6 +83,18 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// The follower of a run that measures its records, at its beginning.
+fn follower(run: &Run) -> anyhow::Result<Option<Measure>> {
+    let train = &run.config().train;
+    let Some(count) = train.measure else { return Ok(None) };
+    let source = match train.seed {
+        Some(seed) => NoiseSource::from_seed(seed),
+        None => NoiseSource::from_os()?,
+    };
+    let records = run.plan().facts().records;
+    Ok(Some(Measure::new(records, count, 1, &source).map_err(bad_input)?))
 }
 
 /// runs/NAME-001, runs/NAME-002, …: the first that does not exist.

@@ -4,6 +4,7 @@
 //! was charged before; a crash between any two leaves a state that resuming understands.
 
 use super::checkpoint::{Checkpoint, Position};
+use super::follow::{self, Follow};
 use super::metrics::{self, BlockMetrics, BlockSummary, TestMetrics};
 use super::{Observer, Progress};
 use crate::Error;
@@ -96,6 +97,7 @@ impl Books {
         trainer: &mut Trainer<'_>,
         observer: &mut dyn Observer,
         stop: &AtomicBool,
+        mut follower: Option<&mut dyn Follow>,
     ) -> Result<(), Error> {
         let first = trainer.steps_done();
         let end = ((first / self.plan.block + 1) * self.plan.block).min(self.plan.steps);
@@ -105,7 +107,11 @@ impl Books {
         let mut summary = BlockSummary::default();
         let clip_norm = self.plan.clip_norm();
         while trainer.steps_done() < end && !stop.load(Ordering::Relaxed) {
-            let Some(outcome) = trainer.step()? else { break };
+            let outcome = match &mut follower {
+                Some(follower) => trainer.step_watched(*follower)?,
+                None => trainer.step()?,
+            };
+            let Some(outcome) = outcome else { break };
             summary.add(&outcome, clip_norm);
             let records = outcome.losses.len();
             let loss = outcome.losses.iter().map(|l| f64::from(*l)).sum::<f64>() / records as f64;
@@ -123,7 +129,13 @@ impl Books {
             selection: trainer.selection(),
             ..summary.metrics()
         };
-        self.write_checkpoint(trainer)?;
+        if let Some(follower) = follower {
+            follow::keep(&self.folder, step, follower)?;
+            self.write_checkpoint(trainer)?;
+            follow::forget(&self.folder, Some(step))?;
+        } else {
+            self.write_checkpoint(trainer)?;
+        }
         metrics::append(&self.folder.join("metrics.jsonl"), &metrics)?;
         observer.on_block(&metrics);
         self.metrics.push(metrics);

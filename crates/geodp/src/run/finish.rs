@@ -4,6 +4,7 @@
 //! place. A crash before it leaves a run that resumes at its last step and finishes again.
 
 use super::books::Books;
+use super::follow::{self, Follow};
 use super::metrics::BlockMetrics;
 use super::{Finished, Observer, files, open};
 use crate::Error;
@@ -14,6 +15,7 @@ use crate::report::{self, Story};
 use crate::select::Selection;
 use crate::statement::Statement;
 use geodp_data::Split;
+use geodp_report::Section;
 use std::path::Path;
 
 pub(super) fn finish(
@@ -22,6 +24,7 @@ pub(super) fn finish(
     split: &Split,
     (weights, selection): (Vec<f32>, Option<Selection>),
     observer: &mut dyn Observer,
+    follower: Option<&dyn Follow>,
 ) -> Result<Finished, Error> {
     let Books { folder, plan, ledger, charged, metrics, .. } = books;
     let statement = Statement::new(&plan, charged, selection)?;
@@ -32,8 +35,16 @@ pub(super) fn finish(
         weights: weights.clone(),
     };
     files::write_atomically(&folder.join("model.safetensors"), &model.to_bytes()?)?;
+    let findings = match follower {
+        Some(follower) => follower.findings(&plan, &statement)?,
+        None => None,
+    };
+    if let Some(findings) = &findings {
+        files::write_secret(&follow::findings_path(&folder), findings.json.as_bytes())?;
+    }
     let ledger = (ledger.records(), ledger.head());
-    let page = page(config, &plan, split, &statement, &metrics, ledger)?;
+    let section = findings.map(|findings| findings.section);
+    let page = page(config, &plan, split, &statement, &metrics, ledger, section)?;
     files::write_atomically(&folder.join("report.html"), page.as_bytes())?;
     if let Some(warning) = nothing_learned(&metrics, split) {
         observer.on_warning(&warning);
@@ -42,6 +53,7 @@ pub(super) fn finish(
         .map_err(|e| Error::Plan(format!("the statement cannot be written as JSON: {e}")))?;
     files::write_atomically(&folder.join("statement.json"), json.as_bytes())?;
     delete_key(&folder)?;
+    follow::forget(&folder, None)?;
     Ok(Finished { statement, metrics, weights })
 }
 
@@ -64,6 +76,7 @@ pub(super) fn page(
     statement: &Statement,
     metrics: &[BlockMetrics],
     ledger: (u64, &str),
+    measured: Option<Section>,
 ) -> Result<String, Error> {
     Ok(report::html(&Story {
         config,
@@ -75,6 +88,7 @@ pub(super) fn page(
         config_toml: &config.to_toml()?,
         ledger_records: ledger.0,
         ledger_head: ledger.1,
+        measured,
     }))
 }
 

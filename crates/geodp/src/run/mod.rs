@@ -6,6 +6,7 @@
 //! | `ledger.jsonl` | every charged event, hash-chained, durable before its release |
 //! | `checkpoint` | weights, optimiser, position; replaced atomically |
 //! | `metrics.jsonl` | losses, accuracies, norms; for the data's owner |
+//! | `following-STEP.json`, `measured.json` | what a follower knows, and what it found; for the owner |
 //! | `noise.key` | the noise's key while the run is unfinished; for the owner; deleted at the end |
 //! | `model.safetensors`, `statement.json`, `report.html` | the result |
 //!
@@ -18,10 +19,12 @@ mod books;
 pub(crate) mod checkpoint;
 pub(crate) mod files;
 mod finish;
+mod follow;
 pub mod metrics;
 mod open;
 mod review;
 
+pub use follow::{Findings, Follow};
 pub use metrics::{BlockMetrics, TestMetrics};
 pub use review::Review;
 
@@ -148,6 +151,39 @@ impl Run {
     /// A failed write, a diverging training, a failing engine. Nothing is lost: the run can be
     /// resumed from its last checkpoint.
     pub fn execute(self, observer: &mut dyn Observer, stop: &AtomicBool) -> Result<Ended, Error> {
+        if self.config.train.measure.is_some() {
+            let reason = "the run measures its records: give its follower to execute_followed";
+            return Err(Error::Plan(reason.to_owned()));
+        }
+        self.work(observer, stop, None)
+    }
+
+    /// The same with a follower, which sees every step once, however often the run is killed and
+    /// resumed. For runs whose config says `measure`.
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute), and whatever the follower gives; a follower for a run that does
+    /// not measure.
+    pub fn execute_followed(
+        self,
+        follower: &mut dyn Follow,
+        observer: &mut dyn Observer,
+        stop: &AtomicBool,
+    ) -> Result<Ended, Error> {
+        if self.config.train.measure.is_none() {
+            let reason = "the run's config does not say measure, so its follower would be lost";
+            return Err(Error::Plan(reason.to_owned()));
+        }
+        follow::restore(&self.books.folder, self.steps_done(), follower)?;
+        self.work(observer, stop, Some(follower))
+    }
+
+    fn work(
+        self,
+        observer: &mut dyn Observer,
+        stop: &AtomicBool,
+        mut follower: Option<&mut dyn Follow>,
+    ) -> Result<Ended, Error> {
         let Self { config, split, network, noise, start, mut books, _lock } = self;
         for warning in books.plan.warnings() {
             observer.on_warning(warning);
@@ -160,13 +196,17 @@ impl Run {
             return Err(Error::NotResumable { folder: books.folder, reason });
         }
         while !trainer.is_done() {
-            books.run_block(&mut trainer, observer, stop)?;
+            // Reborrowed for one block.
+            let follower = follower.as_mut().map(|follower| &mut **follower as &mut dyn Follow);
+            books.run_block(&mut trainer, observer, stop, follower)?;
             if stop.load(Ordering::Relaxed) && !trainer.is_done() {
                 return Ok(Ended::Interrupted { step: trainer.steps_done() });
             }
         }
         let (weights, selection) = (trainer.weights().to_vec(), trainer.selection());
-        let finished = finish::finish(books, &config, &split, (weights, selection), observer)?;
+        let result = (weights, selection);
+        let follower = follower.as_deref();
+        let finished = finish::finish(books, &config, &split, result, observer, follower)?;
         Ok(Ended::Finished(Box::new(finished)))
     }
 }

@@ -6,7 +6,7 @@
 use super::books::Books;
 use super::checkpoint::{Checkpoint, Position, Strategy};
 use super::files::{self, FolderLock};
-use super::{Run, finish, metrics};
+use super::{Run, finish, follow, metrics};
 use crate::Error;
 use crate::config::RunConfig;
 use crate::optimizer::Optimizer;
@@ -54,6 +54,7 @@ impl Run {
         if folder.join("statement.json").exists() {
             // It may have been killed after its last word and before it deleted the key.
             finish::delete_key(folder)?;
+            follow::forget(folder, None)?;
             return Err(refuse("the run is finished; its results are in the folder"));
         }
         if !folder.join("checkpoint").exists() {

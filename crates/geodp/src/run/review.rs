@@ -3,12 +3,13 @@
 use super::books::Books;
 use super::checkpoint::Checkpoint;
 use super::metrics::{self, BlockMetrics};
-use super::{files, finish};
+use super::{files, finish, follow};
 use crate::Error;
 use crate::config::RunConfig;
 use crate::plan::{Facts, Plan};
 use crate::statement::Statement;
 use geodp_data::Split;
+use geodp_report::Section;
 use std::path::{Path, PathBuf};
 
 /// A run as its folder shows it.
@@ -62,11 +63,26 @@ impl Review {
         })
     }
 
-    /// Writes `report.html` anew and returns its path.
+    /// The text of `measured.json`, if the run measured its records. Private.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn findings(&self) -> Result<Option<String>, Error> {
+        let path = follow::findings_path(&self.folder);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = files::read(&path)?;
+        let damaged =
+            |e: std::string::FromUtf8Error| Error::Damaged { path, reason: e.to_string() };
+        String::from_utf8(bytes).map(Some).map_err(damaged)
+    }
+
+    /// Writes `report.html` anew, with the section of what was measured, and returns its path.
     ///
     /// # Errors
     /// A failed write.
-    pub fn write_report(&self) -> Result<PathBuf, Error> {
+    pub fn write_report(&self, measured: Option<Section>) -> Result<PathBuf, Error> {
         let path = self.folder.join("report.html");
         let page = finish::page(
             &self.config,
@@ -75,6 +91,7 @@ impl Review {
             &self.statement,
             &self.metrics,
             (self.ledger.0, &self.ledger.1),
+            measured,
         )?;
         files::write_atomically(&path, page.as_bytes())?;
         Ok(path)
