@@ -20,6 +20,7 @@ use geodp::plan::{Facts, Plan};
 use geodp_mechanism::{NoiseSource, Purpose};
 use geodp_nn::{BatchOutcome, Evaluation, Network, Samples};
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// Where the making of canaries lies among the streams of an audit.
 const MAKING: u64 = 2;
@@ -84,7 +85,8 @@ impl<'a> CanaryTraining<'a> {
         &self.plan
     }
 
-    /// Trains once with the canaries whose coin fell "in", and scores all of them.
+    /// Trains once with the canaries whose coin fell "in", and scores all of them. A training that
+    /// was stopped goes on from `checkpoint`, if `noise` and coins are the same.
     ///
     /// # Errors
     /// A failing training; [`Error::Stopped`].
@@ -93,6 +95,7 @@ impl<'a> CanaryTraining<'a> {
         present: &[bool],
         noise: NoiseSource,
         hooks: &Hooks<'_>,
+        checkpoint: Option<&Path>,
     ) -> Result<Vec<f64>, Error> {
         same_length("coins of canaries", present.len(), self.canaries)?;
         let extended = Extended { base: self.train, canaries: &self.inputs };
@@ -104,13 +107,13 @@ impl<'a> CanaryTraining<'a> {
             let length = GRADIENT_NORM * self.plan.clip_norm().unwrap_or(1.0);
             let engine = WithCanaries { inner: &inner, records, present, length: Some(length) };
             start.resize(dim + self.canaries, 0.0);
-            let weights = train(self.plan.clone(), &engine, start, noise, hooks)?;
+            let weights = train(self.plan.clone(), &engine, start, noise, hooks, checkpoint)?;
             // A descent goes against the gradient.
             return Ok(weights[dim..].iter().map(|w| -f64::from(*w)).collect());
         }
         let inner = NetworkEngine::new(self.network, &extended, None);
         let engine = WithCanaries { inner: &inner, records, present, length: None };
-        let weights = train(self.plan.clone(), &engine, start, noise, hooks)?;
+        let weights = train(self.plan.clone(), &engine, start, noise, hooks, checkpoint)?;
         let all: Vec<u32> = (records as u32..(records + self.canaries) as u32).collect();
         let logits = crate::membership::logits(self.network, &weights, &extended, &all)?;
         Ok(logits)

@@ -37,7 +37,7 @@ fn run(params: &PlanParams, kind: CanaryKind, seed: u64) -> (OneRun, f64) {
     let stop = AtomicBool::new(false);
     let hooks = Hooks { on_step: &|| {}, stop: &stop };
     let found = audit(&audit_params, &source, |present| {
-        training.scores(present, NoiseSource::from_seed(seed), &hooks)
+        training.scores(present, NoiseSource::from_seed(seed), &hooks, None)
     });
     (found.unwrap(), claim)
 }
@@ -72,17 +72,30 @@ fn input_canaries_train_and_are_scored() {
     }
 }
 
+/// Stopped after every step and taken up again, a training scores its canaries as if it had not been.
 #[test]
-fn stopping_stops() {
+fn a_stopped_training_goes_on() {
     let data = Blobs::new(50, 6, 3, 1);
     let network = NetworkSpec::mlp(6, &[8], 3).build().unwrap();
     let source = NoiseSource::from_seed(1);
     let kind = CanaryKind::Gradient;
     let training =
         CanaryTraining::new(&network, &data, &params(10, 5, 1.0), kind, 4, &source).unwrap();
-    let stop = AtomicBool::new(true);
-    let hooks = Hooks { on_step: &|| {}, stop: &stop };
-    let found = training.scores(&[true; 4], NoiseSource::from_seed(1), &hooks);
-    assert!(matches!(found, Err(Error::Stopped)));
-    assert!(training.scores(&[true; 3], NoiseSource::from_seed(1), &hooks).is_err());
+    let present = [true, false, true, false];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("training.checkpoint");
+    let scores = |stop: bool, checkpoint: Option<&std::path::Path>| {
+        let stop = AtomicBool::new(stop);
+        let hooks = Hooks { on_step: &|| {}, stop: &stop };
+        training.scores(&present, NoiseSource::from_seed(1), &hooks, checkpoint)
+    };
+    let whole = scores(false, None).unwrap();
+    for _ in 0..4 {
+        assert!(matches!(scores(true, Some(&path)), Err(Error::Stopped)));
+    }
+    assert_eq!(scores(false, Some(&path)).unwrap(), whole);
+    std::fs::write(&path, "nonsense").unwrap();
+    assert!(scores(false, Some(&path)).is_err());
+    let hooks = Hooks { on_step: &|| {}, stop: &AtomicBool::new(false) };
+    assert!(training.scores(&[true; 3], NoiseSource::from_seed(1), &hooks, None).is_err());
 }

@@ -221,7 +221,7 @@ impl<'a> Shadows<'a> {
         let engine = NetworkEngine::new(self.network, &view, None);
         let start = self.network.init(INITIAL_WEIGHTS_SEED);
         let weights =
-            train(self.plans[(number % 2) as usize].clone(), &engine, start, noise, hooks)?;
+            train(self.plans[(number % 2) as usize].clone(), &engine, start, noise, hooks, None)?;
         let (logits, population) = self.ask(&weights)?;
         Ok(Shadow { member, logits, population })
     }

@@ -23,6 +23,7 @@ mod follow;
 pub mod metrics;
 mod open;
 mod review;
+mod standalone;
 
 pub use follow::{Findings, Follow};
 pub use metrics::{BlockMetrics, TestMetrics};

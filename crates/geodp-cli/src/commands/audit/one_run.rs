@@ -92,14 +92,18 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     // A key of its own: the coins must not share a stream with the noise that hides them.
     let noise = NoiseSource::from_seed(seed ^ 1 << 60);
     let present = toss(canaries, &source).map_err(audit_error)?;
+    let checkpoint = folder.join("training.checkpoint");
     let scores = in_pool(args.threads, || {
-        cells.cell("scores", || training.scores(&present, noise, &hooks))
+        cells.cell("scores", || training.scores(&present, noise, &hooks, Some(&checkpoint)))
     })?;
     bar.finish_and_clear();
     let scores = match scores {
         Ok(scores) => scores,
         Err(error) => return stopped_or(error, &folder),
     };
+    if checkpoint.exists() {
+        std::fs::remove_file(&checkpoint)?;
+    }
     let found = judge(&audit_params, &present, &scores).map_err(audit_error)?;
     let section = one_run_section(&found, kind, &claims);
     let refuted = claims.iter().filter(|c| found.epsilon_lower > c.epsilon).cloned().collect();
