@@ -8,6 +8,7 @@
 //! `examples/tabular`. The other rows are starting points, not tuned.
 
 use crate::config::{DataConfig, ModelConfig, RunConfig};
+use crate::importance::DEFAULT_NOISE_MULTIPLIER;
 use crate::optimizer::OptimizerKind;
 use crate::params::MechanismKind;
 use crate::plan::{DEFAULT_CLIP_NORM, DEFAULT_EPSILON};
@@ -24,6 +25,9 @@ impl RunConfig {
                 privacy.epsilon = Some(DEFAULT_EPSILON);
             }
             privacy.delta.get_or_insert(crate::plan::DEFAULT_DELTA);
+            if let Some(importance) = &mut privacy.importance {
+                importance.noise_multiplier.get_or_insert(DEFAULT_NOISE_MULTIPLIER);
+            }
         }
         if train.epochs.is_none() && train.steps.is_none() {
             train.epochs = Some(start.epochs);

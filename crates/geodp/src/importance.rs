@@ -26,6 +26,9 @@ const COINS: u64 = 0;
 const RELEASE_NOISE: u64 = 1;
 const RELEASE_SAMPLE: u64 = 2;
 
+/// σ_K where none is given.
+pub(crate) const DEFAULT_NOISE_MULTIPLIER: f64 = 20.0;
+
 /// What candidates are for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -80,7 +83,7 @@ impl ImportanceParams {
                  and 1"
             ));
         }
-        let noise_multiplier = self.noise_multiplier.unwrap_or(20.0);
+        let noise_multiplier = self.noise_multiplier.unwrap_or(DEFAULT_NOISE_MULTIPLIER);
         if !(noise_multiplier.is_finite() && noise_multiplier > 0.0) {
             return refuse(format!(
                 "importance.noise_multiplier is {noise_multiplier}; it must be finite and > 0"

@@ -26,6 +26,7 @@ pub enum Claim {
     /// The figure the paper's own accounting gives.
     AsPublished(AsPublished),
     /// The figure that SUR's own accounting gives.
+    #[serde(rename = "as-published-sur")]
     AcceptedOnly(AcceptedOnly),
     /// No noise was added: there is no privacy.
     NotPrivate,
