@@ -32,6 +32,7 @@ pub fn catalogue() -> Vec<Box<dyn Experiment>> {
         Box::new(runtime::Runtime),
         Box::new(tables::Table::two()),
         Box::new(tables::Table::three()),
+        Box::new(tables::Table::equal_privacy()),
     ]
 }
 

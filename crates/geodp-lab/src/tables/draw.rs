@@ -14,11 +14,11 @@ use std::path::PathBuf;
 
 /// Everything the store has of a table, or nothing if it was never begun.
 pub(super) fn draw(table: &Table, store: &Store) -> Result<Option<Drawn>, Error> {
-    let Some(settings) = store.settings(table.name())? else { return Ok(None) };
+    let Some(settings) = store.settings(table.id)? else { return Ok(None) };
     let lines = table.lines(store)?;
-    let mut drawn = Drawn::new(table.heading());
+    let mut drawn = Drawn::new(table.title);
     drawn.missing = lines.iter().filter(|line| line.is_missing()).count();
-    drawn.files.push((format!("{}.csv", table.name()), to_csv(table, &lines)));
+    drawn.files.push((format!("{}.csv", table.id), to_csv(table, &lines)));
     drawn = drawn.with(|section| {
         let section = section.paragraph(protocol(table, &settings));
         let section = match drawn_missing(&lines) {
@@ -31,7 +31,7 @@ pub(super) fn draw(table: &Table, store: &Store) -> Result<Option<Drawn>, Error>
         section.table(accuracy_table(table, &lines)).table(privacy_table(table, &lines))
     });
     for (column, sigma) in table.sigmas.iter().enumerate() {
-        let name = format!("{}-sigma{sigma}", table.name());
+        let name = format!("{}-sigma{sigma}", table.id);
         let own: Vec<&Line> = lines.iter().filter(|l| l.sigma == *sigma).collect();
         drawn = drawn.figure(&name, &bars(table, *sigma, &own), caption(column, *sigma, &own));
     }
@@ -43,7 +43,7 @@ fn drawn_missing(lines: &[Line]) -> usize {
 }
 
 /// How the numbers came about, in sentences.
-fn protocol(table: &Table, settings: &Settings) -> String {
+pub(super) fn protocol(table: &Table, settings: &Settings) -> String {
     let options = Options {
         size: settings.size,
         seeds: settings.seeds,
@@ -89,22 +89,14 @@ fn capitalised(words: &str) -> String {
 }
 
 fn accuracy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
-    let [a, b] = table.sigmas;
-    let header = [
-        "method".to_owned(),
-        "B".to_owned(),
-        "β".to_owned(),
-        format!("σ = {a}"),
-        "published".to_owned(),
-        "η".to_owned(),
-        format!("σ = {b}"),
-        "published".to_owned(),
-        "η".to_owned(),
-    ];
+    let mut header = ["method", "B", "β"].map(str::to_owned).to_vec();
+    for sigma in &table.sigmas {
+        header.extend([format!("σ = {sigma}"), "published".to_owned(), "η".to_owned()]);
+    }
     let mut shown = geodp_report::Table::new(header).caption(
         "Test accuracy in %, mean ± standard deviation over seeds; beside it the paper’s.",
     );
-    for pair in lines.chunks(2) {
+    for pair in lines.chunks(table.sigmas.len()) {
         let method = pair[0].row.method;
         let beta = match (&pair[0].first, method.beta_text().as_str()) {
             (Some(first), "β*") => {
@@ -124,7 +116,7 @@ fn accuracy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
 }
 
 /// The statements of the rows without add-ons (and with, where they differ).
-fn privacy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
+pub(super) fn privacy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
     let header =
         ["method", "B", "β", "σ", "steps", "ε at δ = 10⁻⁵, with its kind", "paper’s ε of σ"];
     let mut shown = geodp_report::Table::new(header).caption(format!(
@@ -213,7 +205,7 @@ fn caption(column: usize, sigma: f64, lines: &[&Line]) -> String {
     )
 }
 
-fn to_csv(table: &Table, lines: &[Line]) -> String {
+pub(super) fn to_csv(table: &Table, lines: &[Line]) -> String {
     let header = [
         "table",
         "method",
@@ -249,7 +241,7 @@ fn to_csv(table: &Table, lines: &[Line]) -> String {
         let measured =
             |pick: fn(&Loss) -> f64| number(first.and_then(|o| o.measured.as_ref()).map(pick));
         vec![
-            table.name().to_owned(),
+            table.id.to_owned(),
             line.row.method.name(),
             line.row.method.batch.to_string(),
             number(first.and_then(|o| o.beta)),
@@ -284,20 +276,6 @@ fn to_csv(table: &Table, lines: &[Line]) -> String {
 }
 
 impl Table {
-    pub(super) fn name(&self) -> &'static str {
-        match self.which {
-            Which::Mnist => "table2",
-            Which::Cifar10 => "table3",
-        }
-    }
-
-    pub(super) fn heading(&self) -> &'static str {
-        match self.which {
-            Which::Mnist => "Table 2: test accuracy of the CNN on MNIST",
-            Which::Cifar10 => "Table 3: test accuracy of the ResNet on CIFAR-10",
-        }
-    }
-
     fn short(&self) -> &'static str {
         match self.which {
             Which::Mnist => "CNN on MNIST",

@@ -123,7 +123,7 @@ impl Method {
     }
 }
 
-/// σ of the two columns of Table 2 and of Table 3.
+/// σ of the two columns of Table 2.
 pub const TABLE2_SIGMAS: [f64; 2] = [10.0, 1.0];
 /// σ of the two columns of Table 3.
 pub const TABLE3_SIGMAS: [f64; 2] = [0.1, 0.01];
@@ -191,6 +191,16 @@ pub fn table3() -> Vec<Row> {
     rows.extend(add_ons(geodp(0.1), geo));
     rows.extend(ours(67.43));
     rows
+}
+
+/// σ of the comparison at equal measured privacy; 1 and 10 are shared with Table 2.
+pub const PRIVACY_SIGMAS: [f64; 5] = [1.0, 3.0, 10.0, 30.0, 100.0];
+
+/// The methods of the comparison at equal measured privacy.
+pub fn equal_privacy() -> Vec<Row> {
+    [Noise::Dp, geodp(0.1), geodp(0.01)]
+        .map(|noise| Row { method: Method::plain(noise, 16384), published: None })
+        .to_vec()
 }
 
 #[cfg(test)]

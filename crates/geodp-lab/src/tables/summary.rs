@@ -52,7 +52,7 @@ impl Table {
     /// # Errors
     /// A store that cannot be read.
     pub fn lines(&self, store: &Store) -> Result<Vec<Line>, Error> {
-        let seeds = store.settings(self.name())?.map_or(0, |s| s.seeds);
+        let seeds = store.settings(self.id)?.map_or(0, |s| s.seeds);
         let mut lines = Vec::new();
         for row in &self.rows {
             for (column, &sigma) in self.sigmas.iter().enumerate() {
@@ -60,14 +60,14 @@ impl Table {
                 let mut line = Line {
                     row: *row,
                     sigma,
-                    published: row.published.map(|p| p[column]),
+                    published: row.published.and_then(|p| p.get(column).copied()),
                     accuracies: Vec::new(),
                     diverged: 0,
                     first: None,
                 };
                 for seed in 0..seeds {
                     let key = Job::Train(row.method, stored_sigma, seed).key();
-                    let Some(outcome) = store.result::<Outcome>(self.name(), &key)? else {
+                    let Some(outcome) = store.result::<Outcome>(self.id, &key)? else {
                         continue;
                     };
                     match outcome.accuracy {

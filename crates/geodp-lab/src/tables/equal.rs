@@ -1,0 +1,171 @@
+//! Accuracy against *measured* privacy: DP over σ, GeoDP over (σ, β), on one axis.
+//!
+//! Equal σ is not equal privacy: the two mechanisms scale their noise by different bounds, and
+//! GeoDP's is not enforced. Here each training stands at the ε that its own records were measured
+//! to pay, so that curves can be compared where they meet.
+
+use super::rows::Noise;
+use super::summary::Line;
+use super::{Table, draw as table_draw};
+use crate::Error;
+use crate::experiment::Drawn;
+use crate::store::Store;
+use geodp_report::{Axis, Callout, Chart, Role, Series};
+
+/// A training as the comparison sees it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Place {
+    /// Measured ε.
+    pub epsilon: f64,
+    /// Test accuracy in %.
+    pub accuracy: f64,
+}
+
+/// Which measured ε is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// Of the record that paid most.
+    Largest,
+    /// Of the record in the middle.
+    Median,
+}
+
+/// GeoDP's places against DP's curve.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Comparison {
+    /// Places of GeoDP within the range of DP's ε.
+    pub compared: usize,
+    /// Of these, where GeoDP is more accurate by more than `MARGIN`.
+    pub geodp_better: usize,
+    /// Of these, where DP is more accurate by more than `MARGIN`.
+    pub dp_better: usize,
+}
+
+/// Percentage points below which two accuracies count as equal.
+pub const MARGIN: f64 = 0.5;
+
+/// Places of the lines that were run and measured, by ascending ε.
+pub fn places<'a>(lines: impl IntoIterator<Item = &'a Line>, reading: Reading) -> Vec<Place> {
+    let place = |line: &Line| {
+        let spread = line.first.as_ref()?.measured.as_ref()?.compared();
+        let epsilon = match reading {
+            Reading::Largest => spread.largest,
+            Reading::Median => spread.median,
+        };
+        Some(Place { epsilon: epsilon?, accuracy: line.mean()? })
+    };
+    let mut places: Vec<Place> = lines.into_iter().filter_map(place).collect();
+    places.sort_by(|a, b| a.epsilon.total_cmp(&b.epsilon));
+    places
+}
+
+/// Compares each place of GeoDP with DP's accuracy at the same ε, interpolated in ln ε.
+pub fn compare(dp: &[Place], geodp: &[Place]) -> Comparison {
+    let mut comparison = Comparison::default();
+    for place in geodp {
+        let Some(accuracy) = interpolate(dp, place.epsilon) else { continue };
+        comparison.compared += 1;
+        comparison.geodp_better += usize::from(place.accuracy > accuracy + MARGIN);
+        comparison.dp_better += usize::from(place.accuracy < accuracy - MARGIN);
+    }
+    comparison
+}
+
+/// DP's accuracy at an ε within its range.
+fn interpolate(curve: &[Place], epsilon: f64) -> Option<f64> {
+    curve.windows(2).find(|w| (w[0].epsilon..=w[1].epsilon).contains(&epsilon)).map(|w| {
+        let span = (w[1].epsilon / w[0].epsilon).ln();
+        let share = if span > 0.0 { (epsilon / w[0].epsilon).ln() / span } else { 0.0 };
+        w[0].accuracy + share * (w[1].accuracy - w[0].accuracy)
+    })
+}
+
+/// Lines of DP and of GeoDP.
+pub fn sides(lines: &[Line]) -> (Vec<&Line>, Vec<&Line>) {
+    lines.iter().partition(|line| line.row.method.noise == Noise::Dp)
+}
+
+pub(super) fn draw(table: &Table, store: &Store) -> Result<Option<Drawn>, Error> {
+    let Some(settings) = store.settings(table.id)? else { return Ok(None) };
+    let lines = table.lines(store)?;
+    let mut drawn = Drawn::new(table.title);
+    drawn.missing = lines.iter().filter(|line| line.is_missing()).count();
+    drawn.files.push((format!("{}.csv", table.id), table_draw::to_csv(table, &lines)));
+    let protocol = table_draw::protocol(table, &settings);
+    drawn = drawn.with(|section| {
+        section
+            .paragraph(
+                "Equal σ is not equal privacy: GeoDP scales its noise by a bound that nothing \
+                 enforces. Here every training stands at the ε its own records were measured to pay \
+                 (δ = 10⁻⁵, with amplification by sampling).",
+            )
+            .paragraph(protocol)
+            .callout(
+                Callout::Private,
+                "Measured ε depend on the records: they compare mechanisms, and are no guarantee.",
+            )
+    });
+    for (reading, name, word) in [
+        (Reading::Largest, "privacy-largest", "largest"),
+        (Reading::Median, "privacy-median", "median"),
+    ] {
+        drawn = drawn.figure(name, &chart(&lines, reading, word), caption(&lines, reading, word));
+    }
+    Ok(Some(drawn.with(|section| section.table(table_draw::privacy_table(table, &lines)))))
+}
+
+fn chart(lines: &[Line], reading: Reading, word: &str) -> Chart {
+    let title = format!("Accuracy against measured ε ({word} of the followed records)");
+    let x = Axis::log(format!("measured ε, {word}, δ = 10⁻⁵"));
+    let mut chart = Chart::new(title, x, Axis::linear("test accuracy").unit("%"));
+    let mut methods: Vec<super::rows::Method> = Vec::new();
+    for line in lines {
+        if !methods.contains(&line.row.method) {
+            methods.push(line.row.method);
+        }
+    }
+    for method in methods {
+        let own = places(lines.iter().filter(|l| l.row.method == method), reading);
+        let (name, role) = match method.noise {
+            Noise::Geodp { .. } => (format!("GeoDP, β = {}", method.beta_text()), Role::GeoDp),
+            _ => ("DP".to_owned(), Role::Dp),
+        };
+        let points = own.iter().map(|p| (p.epsilon, p.accuracy)).collect::<Vec<_>>();
+        chart = chart.series(Series::line(name, role, points).markers());
+    }
+    chart
+}
+
+fn caption(lines: &[Line], reading: Reading, word: &str) -> String {
+    let (dp, geodp) = sides(lines);
+    let Comparison { compared, geodp_better, dp_better } =
+        compare(&places(dp, reading), &places(geodp, reading));
+    if compared == 0 {
+        return format!(
+            "Measured by the {word} record: no training of GeoDP lies within DP’s range of ε yet."
+        );
+    }
+    format!(
+        "Measured by the {word} record: of {compared} GeoDP trainings within DP’s range of ε, GeoDP is \
+         more accurate than DP at the same measured ε in {geodp_better}, DP in {dp_better}, and \
+         {} are within {MARGIN} points. Each point is one (σ, β) with its own η.",
+        compared - geodp_better - dp_better
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comparison_is_at_equal_epsilon() {
+        let place = |epsilon: f64, accuracy: f64| Place { epsilon, accuracy };
+        let dp = [place(1.0, 50.0), place(100.0, 90.0)];
+        // DP has 70 % at ε = 10.
+        assert_eq!(interpolate(&dp, 10.0), Some(70.0));
+        assert_eq!(interpolate(&dp, 0.5), None);
+        let all = [place(10.0, 71.0), place(10.0, 69.0), place(10.0, 70.2), place(1e3, 99.0)];
+        let expected = Comparison { compared: 3, geodp_better: 1, dp_better: 1 };
+        assert_eq!(compare(&dp, &all), expected);
+    }
+}
