@@ -135,7 +135,9 @@ pub fn missing(
 ) -> Result<Vec<Cell>, Error> {
     let mut left = Vec::new();
     for cell in experiment.cells(options) {
-        if store.read(experiment.id(), &cell.key)?.is_none() {
+        // A cell of an older version that measured something else is not this cell.
+        let same = |done: &Record| done.config == cell.config;
+        if !store.read(experiment.id(), &cell.key)?.is_some_and(|done| same(&done)) {
             left.push(cell);
         }
     }

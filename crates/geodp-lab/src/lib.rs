@@ -4,6 +4,7 @@
 //! An [`Experiment`] is a list of cells; [`run`] works through those the [`Store`] lacks and keeps
 //! each as JSON; [`draw`] makes CSV, SVG and one page from whatever cells exist.
 
+pub mod claims;
 pub mod direction;
 mod error;
 pub mod experiment;
@@ -33,6 +34,7 @@ pub fn catalogue() -> Vec<Box<dyn Experiment>> {
         Box::new(tables::Table::two()),
         Box::new(tables::Table::three()),
         Box::new(tables::Table::equal_privacy()),
+        Box::new(claims::Claims),
     ]
 }
 

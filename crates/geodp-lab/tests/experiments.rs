@@ -78,7 +78,7 @@ fn figure3_has_four_rows_a_point_and_nine_panels() {
 #[test]
 fn figure4_has_four_rows_a_point() {
     let (_folder, store) = run_tiny("fig4");
-    assert_eq!(csv_rows(&store, "fig4.csv").len(), 4 * 3 * 6);
+    assert_eq!(csv_rows(&store, "fig4.csv").len(), 4 * 3 * 9);
 }
 
 #[test]
@@ -115,4 +115,37 @@ fn a_part_of_table3_is_drawn_whole() {
     assert_eq!(rows.iter().filter(|row| row.contains(",not run,")).count(), 34);
     let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
     assert!(page.contains("34 of 36 cells of this table are not run yet"));
+}
+
+#[test]
+fn equal_privacy_has_a_row_for_every_method_and_sigma() {
+    let (_folder, store) = run_tiny("privacy");
+    let rows = csv_rows(&store, "privacy.csv");
+    assert_eq!(rows.len(), 3 * 5);
+    assert!(rows.iter().all(|row| row.contains(",run,")));
+}
+
+/// A cell of Table 2 with the same settings is not trained again.
+#[test]
+fn equal_privacy_takes_what_table2_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, options) = (Store::new(folder.path()), options(folder.path()));
+    let key = "dp-b16384-sigma1-seed0";
+    let table = catalogue().into_iter().find(|e| e.id() == "table2").unwrap();
+    let at = table.cells(&options).iter().position(|c| c.key == key).unwrap();
+    run_some("table2", &store, &options, at + 1);
+    let mut lent = store.read("table2", key).unwrap().unwrap();
+    lent.result["accuracy"] = serde_json::json!(0.123);
+    store.write(&lent).unwrap();
+    run_some("privacy", &store, &options, 2);
+    let taken = store.read("privacy", key).unwrap().unwrap();
+    assert_eq!(taken.result, lent.result);
+}
+
+#[test]
+fn claims_have_nine_rows_whatever_was_run() {
+    let (_folder, store) = run_tiny("claims");
+    let rows = csv_rows(&store, "claims.csv");
+    assert_eq!(rows.len(), 9);
+    assert_eq!(rows.iter().filter(|row| row.contains("not run")).count(), 6);
 }

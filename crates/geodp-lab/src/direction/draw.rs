@@ -36,7 +36,7 @@ fn about(pooled: &Pooled) -> String {
         "Gradients of the CNN ({} parameters) trained without privacy at batch 1 on {}; d of their \
          dimensions picked at random, each gradient clipped at C = 0.1, the mean of B of them \
          perturbed. {repeats} repeats: {} groups of gradients, {} perturbations each. Points are means \
-         with 95 % intervals; dashed lines are expected values, for DP from the analysis of its bias \
+         with 95 % intervals; black dashed lines are expected direction errors, for DP from the analysis of its bias \
          and variance, for GeoDP (d−1)(d+2)(βπσ/B)². Angle differences are wrapped to (−π, π], so a \
          direction that is lost altogether has an error of about π²/3 an angle, below what the \
          formula gives there.{}",

@@ -7,7 +7,7 @@
 
 use super::panels::Point;
 use crate::Error;
-use geodp_data::{GradientStream, StreamOptions};
+use geodp_data::{Dataset, GradientStream, StreamOptions, cifar10, mnist};
 use geodp_mechanism::perturb::reference::perturb_spherical;
 use geodp_mechanism::sphere::{
     Spherical, squared_direction_error, squared_gradient_error, to_rectangular, to_spherical,
@@ -63,18 +63,30 @@ pub struct Effort {
     pub seed: u64,
 }
 
+/// The records whose gradients are used: CIFAR-10 if the folder has it, else MNIST.
+///
+/// # Errors
+/// Data that cannot be read.
+pub fn records(data_dir: &Path) -> Result<Dataset, Error> {
+    Ok(if cifar10::is_present(data_dir) {
+        cifar10::open(data_dir, &cifar10::standard_scaling())?.train
+    } else {
+        mnist::load_train(&mnist::standard_scaling())?
+    })
+}
+
 /// Measures all points on one group.
 ///
 /// # Errors
-/// What `tick` gives; data that cannot be read.
+/// What `tick` gives; a stream that fails.
 pub fn measure(
     points: &[Point],
     effort: Effort,
-    data_dir: &Path,
+    records: &Dataset,
     tick: &mut dyn FnMut(f64) -> Result<(), Error>,
 ) -> Result<Group, Error> {
     let options = StreamOptions { seed: effort.seed, ..StreamOptions::default() };
-    let mut stream = GradientStream::open(data_dir, options)?;
+    let mut stream = GradientStream::new(records.clone(), options)?;
     let means = means(points, effort, &mut stream, tick)?;
     let noise = NoiseSource::from_seed(effort.seed);
     let mut errors = Vec::with_capacity(points.len());
@@ -85,6 +97,35 @@ pub fn measure(
     }
     let metadata = stream.metadata();
     Ok(Group { dataset: metadata.dataset, whole_dim: metadata.dim, errors })
+}
+
+/// The mean of the first `count` gradients of a stream, cut down to `dim` random dimensions and
+/// clipped at `clip_norm`.
+///
+/// # Errors
+/// A stream that fails.
+pub fn clipped_mean(
+    dim: usize,
+    count: u64,
+    clip_norm: f64,
+    seed: u64,
+    records: &Dataset,
+) -> Result<Vec<f64>, Error> {
+    let options = StreamOptions { seed, ..StreamOptions::default() };
+    let mut stream = GradientStream::new(records.clone(), options)?;
+    let dimensions = stream.random_dimensions(dim, seed)?;
+    let clip = Clip::flat(clip_norm)?;
+    let mut gradient = vec![0.0_f32; dim];
+    let mut sum = vec![0.0; dim];
+    for _ in 0..count {
+        stream.next_into(&dimensions, &mut gradient)?;
+        let squares: f64 = gradient.iter().map(|g| f64::from(*g).powi(2)).sum();
+        let weight = clip.weight(squares.sqrt());
+        for (s, g) in sum.iter_mut().zip(&gradient) {
+            *s += weight * f64::from(*g) / count as f64;
+        }
+    }
+    Ok(sum)
 }
 
 /// The clipped mean of every (d, B) among the points.

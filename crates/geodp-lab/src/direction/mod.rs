@@ -11,9 +11,12 @@ use crate::Error;
 use crate::experiment::{Cell, Desk, Drawn, Experiment};
 use crate::options::{Options, Size};
 use crate::store::Store;
+use geodp_data::Dataset;
 use measure::{Effort, Errors, Group};
 use panels::{Panel, Point};
 use serde_json::{Value, json};
+use std::cell::OnceCell;
+use std::path::Path;
 
 /// Figure 1, 3 or 4.
 #[derive(Debug)]
@@ -21,25 +24,43 @@ pub struct Direction {
     id: &'static str,
     title: &'static str,
     panels: Vec<Panel>,
+    records: OnceCell<Dataset>,
 }
 
 impl Direction {
+    fn new(id: &'static str, title: &'static str, panels: Vec<Panel>) -> Self {
+        Self { id, title, panels, records: OnceCell::new() }
+    }
+
+    fn records(&self, data_dir: &Path) -> Result<&Dataset, Error> {
+        if let Some(records) = self.records.get() {
+            return Ok(records);
+        }
+        let records = measure::records(data_dir)?;
+        Ok(self.records.get_or_init(|| records))
+    }
+
     /// Figure 1.
     pub fn figure1() -> Self {
         let title = "Figure 1: errors of directions and of gradients";
-        Self { id: "fig1", title, panels: panels::figure1() }
+        Self::new("fig1", title, panels::figure1())
     }
 
     /// Figure 3.
     pub fn figure3() -> Self {
         let title = "Figure 3: direction errors over σ, d and B";
-        Self { id: "fig3", title, panels: panels::figure3() }
+        Self::new("fig3", title, panels::figure3())
     }
 
     /// Figure 4.
     pub fn figure4() -> Self {
         let title = "Figure 4: the bounding factor β";
-        Self { id: "fig4", title, panels: panels::figure4() }
+        Self::new("fig4", title, panels::figure4())
+    }
+
+    /// Its plots.
+    pub fn panels(&self) -> &[Panel] {
+        &self.panels
     }
 
     fn effort(size: Size, seed: u64) -> Effort {
@@ -160,9 +181,9 @@ impl Experiment for Direction {
 
     fn run(&self, cell: &Cell, desk: &mut Desk<'_>) -> Result<Value, Error> {
         let effort = Self::effort(desk.options.size, cell.seed);
-        let folder = desk.options.data_dir.clone();
+        let records = self.records(&desk.options.data_dir)?;
         let mut tick = |share: f64| desk.tick(share);
-        let group = measure::measure(&self.points(), effort, &folder, &mut tick)?;
+        let group = measure::measure(&self.points(), effort, records, &mut tick)?;
         Ok(serde_json::to_value(group).unwrap_or_default())
     }
 

@@ -54,7 +54,8 @@ pub struct Panel {
 const SIGMAS: [f64; 6] = [1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
 const DIMS: [usize; 6] = [500, 1000, 2000, 5000, 10_000, 20_000];
 const BATCHES: [u64; 6] = [512, 1024, 2048, 4096, 8192, 16384];
-const BETAS: [f64; 6] = [0.1, 0.2, 0.4, 0.6, 0.8, 1.0];
+/// The paper's six from 0.1 on; three smaller ones show where the curves cross.
+const BETAS: [f64; 9] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0];
 
 fn sigma_panel(letter: char, beta: f64) -> Panel {
     let point = |&sigma: &f64| Point { dim: 5000, batch: 2048, sigma, beta };
