@@ -110,8 +110,7 @@ mod tests {
         }
     }
 
-    /// Limits where they are known: all or none of n, and for the rest roots of mpmath's
-    /// `betainc(k, n - k + 1, 0, p, regularized=True) = alpha` with 40 digits.
+    /// Limits where they are known: all or none of n; the rest from `tests/golden/make_golden.py`.
     #[test]
     fn limits_of_clopper_and_pearson() {
         assert_eq!((lower_limit(10, 0, 0.05), upper_limit(10, 10, 0.05)), (0.0, 1.0));

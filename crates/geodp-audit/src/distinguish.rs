@@ -199,6 +199,24 @@ mod tests {
         assert!(blind.epsilon_lower < 0.2);
     }
 
+    /// Scores that know nothing: at most 5 % of the audits may show anything. Of 400, more than 44
+    /// would be 5.5 standard errors above 20; choosing and judging on the same trials shows hundreds.
+    #[test]
+    fn choosing_the_threshold_costs_no_confidence() {
+        let params = DistinguishParams { repeats: 200, delta: 1e-5, significance: 0.05 };
+        let mut wrong = 0;
+        for seed in 0..400 {
+            let noise = NoiseSource::from_seed(seed);
+            let scores = |chunk: u64| {
+                let mut scores = vec![0.0; 200];
+                noise.stream(Purpose::Audit, 0, chunk).unwrap().fill_normals(&mut scores);
+                scores
+            };
+            wrong += usize::from(bound(&params, &scores(0), &scores(1)).epsilon_lower > 0.0);
+        }
+        assert!(wrong <= 44, "{wrong} of 400");
+    }
+
     #[test]
     fn perfect_separation_is_limited_by_the_trials_alone() {
         let params = DistinguishParams { repeats: 2000, delta: 1e-5, significance: 0.05 };

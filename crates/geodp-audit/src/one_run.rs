@@ -205,7 +205,7 @@ fn guess_counts(canaries: usize) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// Values of ALGORITHMS, computed independently.
+    /// From `tests/golden/make_golden.py`.
     #[test]
     fn golden_values() {
         for (m, r, v, delta, expected) in [
@@ -237,6 +237,25 @@ mod tests {
         let params = OneRunParams { canaries: 2, delta: 0.0, significance: 0.05 };
         assert!(judge(&params, &[true, false], &[1.0]).is_err());
         assert!(judge(&params, &[true, false], &[1.0, f64::NAN]).is_err());
+    }
+
+    /// Four numbers of guesses are tried, each at a quarter of the significance.
+    #[test]
+    fn the_significance_is_shared_out() {
+        let params = OneRunParams { canaries: 1000, delta: 1e-5, significance: 0.05 };
+        let present: Vec<bool> = (0..1000).map(|i| i % 3 != 0).collect();
+        let scores: Vec<f64> = present.iter().map(|p| f64::from(u8::from(*p))).collect();
+        let found = judge(&params, &present, &scores).unwrap();
+        assert_eq!(found.tried.iter().map(|t| t.guesses).collect::<Vec<_>>(), [30, 100, 300, 1000]);
+        for tried in &found.tried {
+            let Guesses { guesses, correct, epsilon_lower } = *tried;
+            let alone = epsilon_lower_bound(1000, guesses, correct, 1e-5, 0.0125).unwrap();
+            assert_eq!(epsilon_lower, alone);
+        }
+        assert_eq!(
+            found.epsilon_lower,
+            found.tried[3].epsilon_lower.max(found.tried[2].epsilon_lower)
+        );
     }
 
     #[test]
