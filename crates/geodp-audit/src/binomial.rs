@@ -38,7 +38,7 @@ fn bisect(below: impl Fn(f64) -> bool) -> (f64, f64) {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..100 {
         let middle = 0.5 * (low + high);
-        if middle <= low || middle >= high {
+        if high - low <= 1e-14 * high {
             break;
         }
         if below(middle) { low = middle } else { high = middle }
