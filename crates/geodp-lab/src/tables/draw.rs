@@ -56,8 +56,8 @@ pub(super) fn protocol(table: &Table, settings: &Settings) -> String {
         "{} for {} epochs, {} seed{}. Every gradient is clipped per sample at C = {}, batches are \
          drawn by Poisson sampling with rate B/N, the optimiser is SGD without momentum. The paper \
          does not state η; here it is searched for each perturbation, β, clipping rule, σ and B on \
-         the one grid {{{}}}: each rate trains for {} epoch{} on five sixths of the training set, and the \
-         accuracy on the held-back sixth decides. IS and SUR use the rate of the method they are \
+         the one grid {{{}}}: each rate trains for {} epochs at B = 8192 ({} at B = 16384, as many steps) on five sixths of the \
+         training set, and the accuracy on the held-back sixth decides. IS and SUR use the rate of the method they are \
          added to. “no noise” is the same clipped training with \
          σ = 0.",
         capitalised(table.which.words()),
@@ -66,8 +66,8 @@ pub(super) fn protocol(table: &Table, settings: &Settings) -> String {
         if settings.seeds == 1 { "" } else { "s" },
         train::CLIP_NORM,
         rates.join(", "),
-        scale.search_epochs,
-        if scale.search_epochs == 1 { "" } else { "s" },
+        scale.search_epochs(8192),
+        scale.search_epochs(16384),
     );
     if scale.epochs != 20 {
         text += &format!(" The paper trains for 20 epochs; this run for {}.", scale.epochs);

@@ -129,15 +129,12 @@ impl Table {
         let scale = self.which.scale(options);
         let records = (self.which.records() / scale.divide) as f64;
         let searched = records * 5.0 / 6.0;
-        let search = searched * scale.search_epochs as f64;
+        let (method, sigma) = job.method();
+        let search = searched * scale.search_epochs(method.batch) as f64;
         let (samples, seed) = match job {
             Job::Star => (search * 2.0, 0),
             Job::Rate(..) => (search * scale.rates.len() as f64, 0),
             Job::Train(_, _, seed) => (records * scale.epochs as f64, *seed),
-        };
-        let (method, sigma) = match job {
-            Job::Star => (Method::plain(Noise::None, 16384), 0.0),
-            Job::Rate(method, sigma) | Job::Train(method, sigma, _) => (*method, *sigma),
         };
         Cell {
             key: job.key(),
@@ -149,7 +146,7 @@ impl Table {
                 "batch": method.batch / scale.divide,
                 "epochs": scale.epochs,
                 "rates": scale.rates,
-                "search_epochs": scale.search_epochs,
+                "search_epochs": scale.search_epochs(method.batch),
                 "clip_norm": train::CLIP_NORM,
             }),
             seed,
@@ -182,10 +179,7 @@ impl Table {
     fn work(&self, job: &Job, desk: &mut Desk<'_>) -> Result<Value, Error> {
         let task = self.task(desk.options)?;
         let scale = self.which.scale(desk.options);
-        let (method, sigma) = match *job {
-            Job::Star => (Method::plain(Noise::None, 16384), 0.0),
-            Job::Rate(method, sigma) | Job::Train(method, sigma, _) => (method, sigma),
-        };
+        let (method, sigma) = job.method();
         let mut training = Training {
             network: &task.network,
             data: &task.search,
@@ -194,7 +188,7 @@ impl Table {
             beta: self.beta(&method, desk.store)?,
             learning_rate: scale.rates[scale.rates.len() / 2],
             batch: method.batch / scale.divide,
-            epochs: scale.search_epochs,
+            epochs: scale.search_epochs(method.batch),
             seed: 0,
         };
         let store = desk.store;
@@ -235,6 +229,14 @@ fn needed<R: serde::de::DeserializeOwned>(
 }
 
 impl Job {
+    /// What is trained, at which σ.
+    fn method(&self) -> (Method, f64) {
+        match *self {
+            Job::Star => (Method::plain(Noise::None, 16384), 0.0),
+            Job::Rate(method, sigma) | Job::Train(method, sigma, _) => (method, sigma),
+        }
+    }
+
     fn key(&self) -> String {
         match self {
             Job::Star => "beta-star".to_owned(),

@@ -1,6 +1,6 @@
 //! The search of η: one public grid for every method, on a split of the training set.
 //!
-//! Every rate of the grid trains for a quarter of the epochs on five sixths of the training records;
+//! Every rate of the grid trains for a part of the epochs on five sixths of the training records;
 //! the one with the highest accuracy on the held-back sixth wins. Large steps make single
 //! measurements jump, so the accuracy is the mean over up to four moments of the last half. The
 //! test set is never looked at, and the seed is the search's own.
