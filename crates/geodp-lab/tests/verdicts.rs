@@ -113,6 +113,8 @@ fn claim_5_compares_every_point_with_the_papers_threshold() {
     assert_eq!(verdict(&evidence, 5), Verdict::Holds);
     evidence.at_beta_one[0].1[0].geodp = 2.0;
     depends(verdict(&evidence, 5), "threshold");
+    evidence.at_beta_one.iter_mut().for_each(|(_, panel)| panel[0].geodp = 2.0);
+    depends(verdict(&evidence, 5), "every point");
     evidence.at_beta_one[0].1[1].geodp = 0.5;
     assert_eq!(verdict(&evidence, 5), Verdict::DoesNotHold);
 }

@@ -87,6 +87,12 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     match args.action {
         Action::List(choice) => list(&choice.options()?, json),
         Action::Draw { out } => {
+            if !out.join("cells").is_dir() {
+                return Err(bad_input(format!(
+                    "{} holds no cells: geodp lab run makes them",
+                    out.display()
+                )));
+            }
             geodp_lab::draw(&Store::new(&out)).map_err(classify)?;
             done(&out, json);
             Ok(())

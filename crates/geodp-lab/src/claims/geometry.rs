@@ -174,13 +174,14 @@ fn paper_says_it_loses(letter: char, p: &DirectionPoint) -> bool {
 pub(super) fn losing(evidence: &Evidence) -> Judged {
     let mut differing = Vec::new();
     let mut loses_at_extreme = !evidence.at_beta_one.is_empty();
-    let mut points = 0;
+    let (mut points, mut loses) = (0, 0);
     for (letter, panel) in &evidence.at_beta_one {
         let size = |p: &DirectionPoint| p.sigma * p.dim as f64 / p.batch as f64;
         let extreme = panel.iter().max_by(|a, b| size(a).total_cmp(&size(b)));
         loses_at_extreme &= extreme.is_some_and(|p| p.geodp > p.dp);
         for p in panel {
             points += 1;
+            loses += usize::from(p.geodp > p.dp);
             if (p.geodp > p.dp) != paper_says_it_loses(*letter, p) {
                 let at = match letter {
                     'a' => format!("σ = {}", p.sigma),
@@ -200,6 +201,9 @@ pub(super) fn losing(evidence: &Evidence) -> Judged {
         verdict: match (points, loses_at_extreme, differing.is_empty()) {
             (0, _, _) => Verdict::NotRun("fig3"),
             (_, _, true) => Verdict::Holds,
+            (_, true, false) if loses == points => {
+                Verdict::Depends("GeoDP loses at every point, at small σ·d/B as well".into())
+            }
             (_, true, false) => Verdict::Depends("on where the threshold is".into()),
             _ => Verdict::DoesNotHold,
         },

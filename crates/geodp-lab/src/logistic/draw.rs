@@ -107,7 +107,8 @@ fn caption(panel: &Panel, protocol: Protocol, runs: &[Run]) -> String {
         .map(|curve| (curve, final_loss(find(runs, protocol, curve))))
         .filter(|(_, loss)| !loss.is_nan())
         .map(|(curve, loss)| {
-            format!("{} {}", curve.label(panel.vary), format::significant(loss, 3))
+            let name = curve.label(panel.vary).replace(", ", " with ");
+            format!("{name}: {}", format::significant(loss, 3))
         })
         .collect();
     if values.is_empty() {
@@ -119,7 +120,7 @@ fn caption(panel: &Panel, protocol: Protocol, runs: &[Run]) -> String {
         }
         Protocol::Fair => "every record’s gradient is clipped in all three",
     };
-    format!("Protocol {}: {what}. Final loss: {}.", protocol.name(), values.join(", "))
+    format!("Protocol {}: {what}. Final loss: {}.", protocol.name(), values.join("; "))
 }
 
 fn to_csv(runs: &[Run]) -> String {

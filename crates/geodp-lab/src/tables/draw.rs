@@ -91,8 +91,9 @@ fn capitalised(words: &str) -> String {
 fn accuracy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
     let mut header = ["method", "B", "β"].map(str::to_owned).to_vec();
     for sigma in &table.sigmas {
-        header.extend([format!("σ = {sigma}"), "published".to_owned(), "η".to_owned()]);
+        header.extend([format!("σ = {sigma}"), "paper’s".to_owned()]);
     }
+    header.push("η".to_owned());
     let mut shown = geodp_report::Table::new(header).caption(
         "Test accuracy in %, mean ± standard deviation over seeds; beside it the paper’s.",
     );
@@ -107,9 +108,13 @@ fn accuracy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
         let mut cells = vec![method.name(), method.batch.to_string(), beta];
         for line in pair {
             let published = line.published.map_or("—".to_owned(), |p| format!("{p:.2}"));
-            let rate = line.first.as_ref().map_or(String::new(), |o| o.learning_rate.to_string());
-            cells.extend([line.accuracy_text(), published, rate]);
+            cells.extend([line.accuracy_text(), published]);
         }
+        let rate =
+            |l: &Line| l.first.as_ref().map_or("—".into(), |o| o.learning_rate.to_string());
+        let mut rates: Vec<String> = pair.iter().map(rate).collect();
+        rates.dedup();
+        cells.push(rates.join(" / "));
         shown = shown.row(cells);
     }
     shown
@@ -117,14 +122,24 @@ fn accuracy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
 
 /// The statements of the rows without add-ons (and with, where they differ).
 pub(super) fn privacy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
-    let header =
-        ["method", "B", "β", "σ", "steps", "ε at δ = 10⁻⁵, with its kind", "paper’s ε of σ"];
+    let header = [
+        "method",
+        "B",
+        "β",
+        "σ",
+        "ε at δ = 10⁻⁵, with its kind",
+        "measured ε: largest / 99.9 % / median",
+        "inside",
+        "β_safe",
+        "paper’s ε",
+    ];
     let mut shown = geodp_report::Table::new(header).caption(format!(
         "What each training’s privacy statement says (N = {} records, Poisson sampling), and what was \
          measured on followed training records: their own ε (kind: measured, with amplification by \
          sampling), the share that never moved magnitude and direction further than the noise was \
-         scaled for, and the smallest β that would have covered all. The last column is the ε that the paper prints beside this σ, √(2·ln(1.25/δ)/σ), which takes σ for a \
-         variance and a single step.",
+         scaled for (“inside”), and the smallest β that would have covered all (“β_safe”). The last \
+         column is the ε that the paper prints beside this σ, √(2·ln(1.25/δ)/σ), which takes σ for a \
+         variance and counts a single step.",
         format::count(table.which.records())
     ));
     for line in lines.iter().filter(|l| l.row.method.noise != Noise::None) {
@@ -134,7 +149,6 @@ pub(super) fn privacy_table(table: &Table, lines: &[Line]) -> geodp_report::Tabl
             line.row.method.batch.to_string(),
             line.row.method.beta_text(),
             line.sigma.to_string(),
-            first.steps.to_string(),
             first.statement_text(),
             first.measured.as_ref().map_or("—".to_owned(), |m| m.compared().text()),
             first
@@ -174,7 +188,7 @@ fn bars(table: &Table, sigma: f64, lines: &[&Line]) -> Bars {
     });
     let published = lines.iter().map(|line| line.published.unwrap_or(f64::NAN));
     Bars::new(title, Axis::linear("test accuracy").unit("%").range(0.0, 100.0), names)
-        .group("here", Role::GeoDp, here)
+        .group("here", Role::Theory, here)
         .group("published", Role::Neutral, published)
 }
 
@@ -191,12 +205,12 @@ fn caption(column: usize, sigma: f64, lines: &[&Line]) -> String {
     let (Some((dp, dp_line)), Some((geo, geo_line))) = (best(false), best(true)) else {
         return format!("Column {} of the table, σ = {sigma}: not run yet.", column + 1);
     };
-    let published =
-        |line: &Line| line.published.map_or(String::new(), |p| format!(" (published {p:.2})"));
+    let published = |line: &Line| line.published.map_or("–".to_owned(), |p| format!("{p:.2}"));
     format!(
-        "σ = {sigma}, methods without add-ons that the paper has: the best DP row reaches {dp:.2} % \
-         (B = {}{}), the best GeoDP row {geo:.2} % (B = {}, β = {}{}). Equal σ is not equal privacy: \
-         see the comparison at equal measured privacy. Whiskers: standard deviation over seeds.",
+        "σ = {sigma}, methods without add-ons that the paper has: the best DP row reaches {dp:.2} % at \
+         B = {} (paper: {}), the best GeoDP row {geo:.2} % at B = {}, β = {} (paper: {}). Equal σ is \
+         not equal privacy: see the comparison at equal measured privacy. Whiskers: standard \
+         deviation over seeds.",
         dp_line.row.method.batch,
         published(dp_line),
         geo_line.row.method.batch,
