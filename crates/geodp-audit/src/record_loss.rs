@@ -6,8 +6,8 @@
 //!
 //! | reading | amounts to | says |
 //! |---|---|---|
-//! | without amplification | Gaussian with μ² = Σ μ_j² over the steps that used j | against one who knows the batches |
-//! | with amplification | sampled Gaussian(q, 1/μ_rms), T times | against one who does not |
+//! | without amplification | Gaussian with μ² = Σ μ_j² over the steps that used j | against one who knows which batches were drawn |
+//! | with amplification | sampled Gaussian(q, 1/μ_rms), T times | before they are drawn |
 //!
 //! All of it is measured on the records: for the data's owner, not for release.
 

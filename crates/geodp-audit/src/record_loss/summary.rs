@@ -79,9 +79,10 @@ pub struct RecordLossSummary {
     pub share_of_measurements_inside: f64,
     /// The smallest β at which every movement measured would have been inside; above 1 none is.
     pub beta_safe: f64,
-    /// Per-record ε against one who knows which batches used the record.
+    /// Per-record ε against one who knows which batches were drawn: over the steps that used it.
     pub without_amplification: Quantiles,
-    /// Per-record ε against one who does not; Poisson sampling only.
+    /// Per-record ε before batches are drawn, as accountants count; Poisson sampling only. It can be the
+    /// larger one: a record may be drawn more often than it was.
     pub with_amplification: Option<Quantiles>,
 }
 

@@ -8,7 +8,9 @@ use crate::record_loss::{
 use geodp_report::{Axis, Callout, Chart, Histogram, Role, Section, Series, Table, format};
 
 /// Points at which ε(μ) is accounted; between them it is interpolated.
-const GRID: usize = 10;
+const GRID: usize = 16;
+/// Smaller losses are shown as this.
+const SMALLEST_SHOWN: f64 = 1e-3;
 /// Bins of the histograms.
 const BINS: usize = 40;
 
@@ -49,8 +51,8 @@ pub fn record_loss_section(
         claims.iter().map(super::claim_text).collect::<Vec<_>>().join(", ")
     ));
     let rows = [
-        ("against one who does not know the batches", summary.with_amplification),
-        ("against one who does", Some(summary.without_amplification)),
+        ("batches unknown: any might have been drawn", summary.with_amplification),
+        ("batches known: those that were drawn", Some(summary.without_amplification)),
     ];
     for (name, quantiles) in rows {
         if let Some(q) = quantiles {
@@ -80,9 +82,13 @@ pub fn record_loss_section(
     for claim in claims {
         chart = chart.mark_x(claim.epsilon, super::claim_text(claim));
     }
-    section = section.figure(&chart, "Records right of a line paid more than that claim says.");
+    section = section.figure(&chart, "Records right of a line paid more than that claim says. Losses below 0.001 stand at 0.001.");
 
-    let needed = loss.totals().iter().filter(|t| t.measured > 0).map(|t| t.beta_needed);
+    let needed = loss
+        .totals()
+        .iter()
+        .filter(|t| t.measured > 0)
+        .map(|t| t.beta_needed.max(1e-4 * summary.beta_safe));
     let mut chart = Chart::new(
         "How far each record turned the mean",
         Axis::log("β that would cover the record’s largest turn"),
@@ -112,9 +118,9 @@ fn epsilons(
     }
     let at = |point: usize| low * (high / low).powf(point as f64 / (GRID - 1) as f64);
     let grid: Vec<(f64, f64)> = (0..GRID)
-        .map(|point| Ok((at(point).ln(), epsilon(at(point))?.max(1e-9).ln())))
+        .map(|point| Ok((at(point).ln(), epsilon(at(point))?.max(1e-12).ln())))
         .collect::<Result<_, Error>>()?;
-    Ok(all.iter().map(|mu| interpolate(&grid, mu.ln()).exp()).collect())
+    Ok(all.iter().map(|mu| interpolate(&grid, mu.ln()).exp().max(SMALLEST_SHOWN)).collect())
 }
 
 fn interpolate(grid: &[(f64, f64)], x: f64) -> f64 {
