@@ -53,6 +53,12 @@ impl Options {
         Ok(())
     }
 
+    /// The options that these settings came from; where the data was does not matter any more.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        let Settings { size, seeds, epochs, .. } = *settings;
+        Self { size, seeds, epochs, data_dir: PathBuf::new() }
+    }
+
     /// What the store keeps of them.
     pub(crate) fn settings(&self, provenance: &str) -> Settings {
         Settings {

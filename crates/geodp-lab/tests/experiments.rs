@@ -115,6 +115,17 @@ fn a_part_of_table3_is_drawn_whole() {
     assert_eq!(rows.iter().filter(|row| row.contains(",not run,")).count(), 34);
     let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
     assert!(page.contains("34 of 36 cells of this table are not run yet"));
+
+    // A cell that another version ran by another protocol is neither shown nor kept.
+    let table = catalogue().into_iter().find(|e| e.id() == "table3").unwrap();
+    let left = missing(&*table, &options, &store).unwrap().len();
+    let mut other = store.read("table3", "dp-b8192-sigma0.1-seed0").unwrap().unwrap();
+    other.config["rates"] = serde_json::json!([1.0]);
+    store.write(&other).unwrap();
+    assert_eq!(missing(&*table, &options, &store).unwrap().len(), left + 1);
+    draw(&store).unwrap();
+    let rows = csv_rows(&store, "table3.csv");
+    assert_eq!(rows.iter().filter(|row| row.contains(",run,")).count(), 1);
 }
 
 #[test]

@@ -10,7 +10,6 @@ use crate::experiment::Drawn;
 use crate::options::Options;
 use crate::store::{Settings, Store};
 use geodp_report::{Axis, Bars, Callout, Estimate, Role, csv, format};
-use std::path::PathBuf;
 
 /// Everything the store has of a table, or nothing if it was never begun.
 pub(super) fn draw(table: &Table, store: &Store) -> Result<Option<Drawn>, Error> {
@@ -44,12 +43,7 @@ fn drawn_missing(lines: &[Line]) -> usize {
 
 /// How the numbers came about, in sentences.
 pub(super) fn protocol(table: &Table, settings: &Settings) -> String {
-    let options = Options {
-        size: settings.size,
-        seeds: settings.seeds,
-        epochs: settings.epochs,
-        data_dir: PathBuf::new(),
-    };
+    let options = Options::of(settings);
     let scale = table.which.scale(&options);
     let rates: Vec<String> = scale.rates.iter().map(f64::to_string).collect();
     let mut text = format!(
@@ -120,46 +114,62 @@ fn accuracy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
     shown
 }
 
-/// The statements of the rows without add-ons (and with, where they differ).
+/// What each training's statement says, and what its records were measured to pay.
 pub(super) fn privacy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
     let header = [
         "method",
         "B",
         "β",
         "σ",
-        "ε at δ = 10⁻⁵, with its kind",
-        "measured ε: largest / 99.9 % / median",
+        "ε and its kind",
+        "as published",
+        "measured: largest",
+        "99.9 %",
+        "median",
         "inside",
         "β_safe",
-        "paper’s ε",
     ];
+    let paper = table
+        .sigmas
+        .iter()
+        .map(|s| format!("{} for σ = {s}", format::epsilon(paper_epsilon(*s))))
+        .collect::<Vec<_>>()
+        .join(", ");
     let mut shown = geodp_report::Table::new(header).caption(format!(
-        "What each training’s privacy statement says (N = {} records, Poisson sampling), and what was \
-         measured on followed training records: their own ε (kind: measured, with amplification by \
-         sampling), the share that never moved magnitude and direction further than the noise was \
-         scaled for (“inside”), and the smallest β that would have covered all (“β_safe”). The last \
-         column is the ε that the paper prints beside this σ, √(2·ln(1.25/δ)/σ), which takes σ for a \
-         variance and counts a single step.",
+        "Privacy of each training at δ = 10⁻⁵ (N = {} records, Poisson sampling), every ε under its \
+         kind. As published: the paper’s accounting of GeoDP, with a further δ′ of up to 1 − β; for \
+         SUR, accepted steps alone. Measured on followed training records, with amplification by \
+         sampling: the largest ε of a record, what 99.9 % of them stay within, the median; the share \
+         of records that never moved magnitude and direction further than the noise was scaled for \
+         (“inside”); the smallest β that would have covered all (“β_safe”). The ε that the paper \
+         prints beside σ, √(2·ln(1.25/δ)/σ), takes σ for a variance and counts one step: {paper}.",
         format::count(table.which.records())
     ));
     for line in lines.iter().filter(|l| l.row.method.noise != Noise::None) {
         let Some(first) = &line.first else { continue };
+        let of_kind = |word: &str| {
+            let found = first.statement.iter().find(|e| e.kind.contains(word));
+            found.map_or("—".to_owned(), |e| format::epsilon(e.epsilon.unwrap_or(f64::INFINITY)))
+        };
+        let measured = |pick: fn(&Loss) -> String| first.measured.as_ref().map_or("—".into(), pick);
+        let finite = |e: Option<f64>| format::epsilon(e.unwrap_or(f64::INFINITY));
+        let spread = first.measured.as_ref().map(Loss::compared);
+        let quantile = |e: Option<Option<f64>>| e.map_or("—".to_owned(), finite);
         shown = shown.row([
             line.row.method.name(),
             line.row.method.batch.to_string(),
             line.row.method.beta_text(),
             line.sigma.to_string(),
-            first.statement_text(),
-            first.measured.as_ref().map_or("—".to_owned(), |m| m.compared().text()),
             first
-                .measured
-                .as_ref()
-                .map_or("—".to_owned(), |m| format::percent(m.share_of_records_inside)),
-            first
-                .measured
-                .as_ref()
-                .map_or("—".to_owned(), |m| format::significant(m.beta_safe, 2)),
-            format::epsilon(paper_epsilon(line.sigma)),
+                .statement
+                .first()
+                .map_or("—".to_owned(), |e| format!("{} {}", finite(e.epsilon), e.kind)),
+            of_kind("as published"),
+            quantile(spread.map(|s| s.largest)),
+            quantile(spread.map(|s| s.permille_999)),
+            quantile(spread.map(|s| s.median)),
+            measured(|m| format::percent(m.share_of_records_inside)),
+            measured(|m| format::significant(m.beta_safe, 2)),
         ]);
     }
     shown
@@ -188,8 +198,8 @@ fn bars(table: &Table, sigma: f64, lines: &[&Line]) -> Bars {
     });
     let published = lines.iter().map(|line| line.published.unwrap_or(f64::NAN));
     Bars::new(title, Axis::linear("test accuracy").unit("%").range(0.0, 100.0), names)
-        .group("here", Role::Theory, here)
         .group("published", Role::Neutral, published)
+        .group("here", Role::Neutral, here)
 }
 
 /// States the finding: how the rows without add-ons compare.

@@ -1,7 +1,6 @@
 //! The measured per-record loss of a training, as a cell keeps it (an ε of ∞ is `None`).
 
 use geodp_audit::record_loss::{Quantiles, RecordLossSummary};
-use geodp_report::format;
 use serde::{Deserialize, Serialize};
 
 /// What the followed records of a training showed. Depends on the data: not for release.
@@ -63,13 +62,5 @@ impl Loss {
     /// The reading that is compared: with amplification where there is one.
     pub fn compared(&self) -> Spread {
         self.amplified.unwrap_or(self.plain)
-    }
-}
-
-impl Spread {
-    /// `largest / 99.9 % / median`.
-    pub fn text(&self) -> String {
-        let one = |x: Option<f64>| format::epsilon(x.unwrap_or(f64::INFINITY));
-        format!("{} / {} / {}", one(self.largest), one(self.permille_999), one(self.median))
     }
 }

@@ -4,7 +4,8 @@
 use super::rows::{Noise, Row};
 use super::train::Outcome;
 use super::{Job, Table};
-use crate::store::Store;
+use crate::options::Options;
+use crate::store::{Settings, Store};
 use crate::{Error, stats};
 
 /// A row at one σ.
@@ -52,7 +53,8 @@ impl Table {
     /// # Errors
     /// A store that cannot be read.
     pub fn lines(&self, store: &Store) -> Result<Vec<Line>, Error> {
-        let seeds = store.settings(self.id)?.map_or(0, |s| s.seeds);
+        let settings = store.settings(self.id)?;
+        let seeds = settings.as_ref().map_or(0, |s| s.seeds);
         let mut lines = Vec::new();
         for row in &self.rows {
             for (column, &sigma) in self.sigmas.iter().enumerate() {
@@ -66,8 +68,8 @@ impl Table {
                     first: None,
                 };
                 for seed in 0..seeds {
-                    let key = Job::Train(row.method, stored_sigma, seed).key();
-                    let Some(outcome) = store.result::<Outcome>(self.id, &key)? else {
+                    let job = Job::Train(row.method, stored_sigma, seed);
+                    let Some(outcome) = self.finished(&job, settings.as_ref(), store)? else {
                         continue;
                     };
                     match outcome.accuracy {
@@ -80,5 +82,21 @@ impl Table {
             }
         }
         Ok(lines)
+    }
+
+    /// The outcome of a cell, unless it was run by another protocol than the page describes.
+    fn finished(
+        &self,
+        job: &Job,
+        settings: Option<&Settings>,
+        store: &Store,
+    ) -> Result<Option<Outcome>, Error> {
+        let (Some(settings), Some(record)) = (settings, store.read(self.id, &job.key())?) else {
+            return Ok(None);
+        };
+        if record.config != self.cell(job, &Options::of(settings)).config {
+            return Ok(None);
+        }
+        store.result(self.id, &job.key())
     }
 }

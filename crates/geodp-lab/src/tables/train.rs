@@ -16,7 +16,7 @@ use geodp_audit::measure::Measure;
 use geodp_data::Split;
 use geodp_mechanism::NoiseSource;
 use geodp_nn::Network;
-use geodp_report::{csv, format};
+use geodp_report::csv;
 use serde::{Deserialize, Serialize};
 
 /// C of every training: the paper's.
@@ -89,19 +89,6 @@ pub struct Epsilon {
 }
 
 impl Outcome {
-    /// Every ε with its kind, in a line.
-    pub fn statement_text(&self) -> String {
-        let one = |e: &Epsilon| {
-            let value = format::epsilon(e.epsilon.unwrap_or(f64::INFINITY));
-            let prime = match e.delta_prime {
-                0.0 => String::new(),
-                prime => format!(" with δ′ ≤ {}", format::significant(prime, 2)),
-            };
-            format!("{} {value}{prime}", e.kind)
-        };
-        self.statement.iter().map(one).collect::<Vec<_>>().join("; ")
-    }
-
     /// The ε of a kind, empty where there is none.
     pub fn epsilon_csv(&self, kind: &str) -> String {
         let found = self.statement.iter().find(|e| e.kind == kind);
