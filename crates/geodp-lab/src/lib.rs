@@ -48,10 +48,15 @@ pub fn begin(
     options: &Options,
     store: &Store,
     resume: bool,
-    command: &str,
 ) -> Result<(), Error> {
     options.check()?;
-    let provenance = format!("geodp {}, {}: {command}", env!("CARGO_PKG_VERSION"), machine());
+    let provenance = format!(
+        "geodp {}, {}: geodp lab run {}{}",
+        env!("CARGO_PKG_VERSION"),
+        machine(),
+        experiment.id(),
+        options.flags()
+    );
     store.begin(experiment.id(), &options.settings(&provenance), resume)
 }
 

@@ -53,6 +53,17 @@ impl Options {
         Ok(())
     }
 
+    /// As flags of the command line, without the folders of this machine.
+    pub(crate) fn flags(&self) -> String {
+        let mut flags =
+            if self.size == Size::Full { String::new() } else { format!(" --{}", self.size) };
+        flags += &format!(" --seeds {}", self.seeds);
+        if let Some(epochs) = self.epochs {
+            flags += &format!(" --epochs {epochs}");
+        }
+        flags
+    }
+
     /// The options that these settings came from; where the data was does not matter any more.
     pub(crate) fn of(settings: &Settings) -> Self {
         let Settings { size, seeds, epochs, .. } = *settings;

@@ -103,7 +103,6 @@ impl Store {
                 return Err(Error::OtherSettings { experiment, folder, stored, wanted });
             }
             settings.seeds = settings.seeds.max(stored.seeds);
-            settings.provenance = stored.provenance;
         }
         write_json(&self.cells(experiment).join("settings.json"), &settings)
     }

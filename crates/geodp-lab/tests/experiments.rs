@@ -34,7 +34,7 @@ impl Observer for StopAfter<'_> {
 /// Runs the first cells of an experiment and draws what there is.
 fn run_some(id: &str, store: &Store, options: &Options, count: usize) {
     let experiment = catalogue().into_iter().find(|e| e.id() == id).unwrap();
-    begin(&*experiment, options, store, true, "test").unwrap();
+    begin(&*experiment, options, store, true).unwrap();
     let before = missing(&*experiment, options, store).unwrap().len();
     let stop = AtomicBool::new(false);
     let ended =

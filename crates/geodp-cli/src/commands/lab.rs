@@ -137,10 +137,8 @@ fn run_all(
 ) -> anyhow::Result<()> {
     let chosen = choose(names)?;
     let store = Store::new(&out);
-    let command = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
     for experiment in &chosen {
-        geodp_lab::begin(&**experiment, options, &store, resume, &format!("geodp {command}"))
-            .map_err(classify)?;
+        geodp_lab::begin(&**experiment, options, &store, resume).map_err(classify)?;
     }
     let mut expected = 0.0;
     for experiment in &chosen {
