@@ -196,3 +196,21 @@ fn released_gradient(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Noise beyond all measure pushes the first angle to an end of its range, 0 or π: all of the
+    /// magnitude goes to the first coordinate. Unclamped, it would go anywhere.
+    #[test]
+    fn released_code_clamps_noisy_angles() {
+        let noise = NoiseSource::from_seed(1);
+        let curve = Curve { perturbation: Perturbation::Geodp(1.0), batch: 1, sigma: 1e4 };
+        for step in 0..8 {
+            let release = released_gradient(&curve, vec![0.1; 30], &noise, step).unwrap();
+            let norm = release.iter().map(|g| g * g).sum::<f64>().sqrt();
+            assert!(release[0].abs() > (1.0 - 1e-9) * norm, "{} of {norm}", release[0]);
+        }
+    }
+}
