@@ -5,6 +5,7 @@
 //! absent. A folder of another setup is refused: cells of two audits never mix.
 
 use crate::Error;
+use geodp::run::write_atomically;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,7 @@ impl Cells {
                 return Err(Error::File { path, reason: reason.to_owned() });
             }
         } else {
-            write(&path, setup.as_bytes())?;
+            write_atomically(&path, setup.as_bytes())?;
         }
         Ok(cells)
     }
@@ -80,7 +81,7 @@ impl Cells {
     /// A failed write.
     pub fn write(&self, name: &str, value: &impl Serialize) -> Result<PathBuf, Error> {
         let path = self.path(name);
-        write(&path, to_json(&path, value)?.as_bytes())?;
+        write_atomically(&path, to_json(&path, value)?.as_bytes())?;
         Ok(path)
     }
 
@@ -90,7 +91,7 @@ impl Cells {
     /// A failed write.
     pub fn write_page(&self, html: &str) -> Result<PathBuf, Error> {
         let path = self.folder.join("report.html");
-        write(&path, html.as_bytes())?;
+        write_atomically(&path, html.as_bytes())?;
         Ok(path)
     }
 
@@ -105,13 +106,6 @@ fn to_json(path: &Path, value: &impl Serialize) -> Result<String, Error> {
 
 fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Error {
     Error::File { path: path.to_owned(), reason: error.to_string() }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let partial = path.with_extension("partial");
-    std::fs::write(&partial, bytes)
-        .and_then(|()| std::fs::rename(&partial, path))
-        .map_err(|source| Error::Write { path: path.to_owned(), source })
 }
 
 #[cfg(test)]

@@ -37,7 +37,9 @@ pub trait Engine: Sync {
         weights: &[f32],
         batch: &[u32],
         sum: &mut [f32],
-    ) -> Result<BatchOutcome, EngineError>;
+    ) -> Result<BatchOutcome, EngineError> {
+        self.weighted_sum(weights, batch, &|_, _| 1.0, sum)
+    }
     /// Overwrites `gradients` (a row of d values for each record of `batch`) by the gradients g_i as
     /// they are: for looking at single records.
     ///
@@ -63,7 +65,9 @@ pub trait Engine: Sync {
     ///
     /// # Errors
     /// Whatever stops the engine from computing.
-    fn evaluate(&self, weights: &[f32]) -> Result<Option<Evaluation>, EngineError>;
+    fn evaluate(&self, _weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
+        Ok(None)
+    }
 }
 
 /// A network, its private training records, and held-out ones.

@@ -14,7 +14,7 @@ use geodp::trainer::Trainer;
 use geodp_account::{Accountant, Adjacency, Event, PldAccountant};
 use geodp_mechanism::NoiseSource;
 use geodp_mechanism::sphere::to_spherical;
-use geodp_nn::{BatchOutcome, Evaluation};
+use geodp_nn::BatchOutcome;
 
 const STANDARD_ERRORS: f64 = 5.5;
 
@@ -65,19 +65,8 @@ impl Engine for Canary {
     ) -> Result<BatchOutcome, EngineError> {
         Ok(self.sum(batch, weight_of, sum))
     }
-    fn gradient_sum(
-        &self,
-        _weights: &[f32],
-        batch: &[u32],
-        sum: &mut [f32],
-    ) -> Result<BatchOutcome, EngineError> {
-        Ok(self.sum(batch, |_, _| 1.0, sum))
-    }
     fn mean_loss(&self, _weights: &[f32], _batch: &[u32]) -> Result<f64, EngineError> {
         Ok(1.0)
-    }
-    fn evaluate(&self, _weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
-        Ok(None)
     }
 }
 

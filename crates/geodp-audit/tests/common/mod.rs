@@ -1,7 +1,7 @@
 //! An engine with given gradients, and what its records contribute.
 
 use geodp::engine::{Engine, EngineError, WeightOf};
-use geodp_nn::{BatchOutcome, Evaluation};
+use geodp_nn::BatchOutcome;
 
 /// A model whose per-record gradients are given and constant.
 pub(crate) struct Given {
@@ -68,14 +68,6 @@ impl Engine for Given {
     ) -> Result<BatchOutcome, EngineError> {
         Ok(self.sum(batch, weight_of, sum))
     }
-    fn gradient_sum(
-        &self,
-        _weights: &[f32],
-        batch: &[u32],
-        sum: &mut [f32],
-    ) -> Result<BatchOutcome, EngineError> {
-        Ok(self.sum(batch, |_, _| 1.0, sum))
-    }
     fn sample_gradients(
         &self,
         _weights: &[f32],
@@ -89,8 +81,5 @@ impl Engine for Given {
     }
     fn mean_loss(&self, _weights: &[f32], _batch: &[u32]) -> Result<f64, EngineError> {
         Ok(0.0)
-    }
-    fn evaluate(&self, _weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
-        Ok(None)
     }
 }

@@ -10,7 +10,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Replaces `path` by `bytes`, durably. A full disk or a crash leaves the old file as it was.
-pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+///
+/// # Errors
+/// [`Error::Write`] with the path.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write_with_mode(path, bytes, None)
 }
 

@@ -25,6 +25,7 @@ mod open;
 mod review;
 mod standalone;
 
+pub use files::write_atomically;
 pub use follow::{Findings, Follow};
 pub use metrics::{BlockMetrics, TestMetrics};
 pub use review::Review;

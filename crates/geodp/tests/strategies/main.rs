@@ -13,7 +13,7 @@ use geodp::importance::ImportanceParams;
 use geodp::optimizer::{Moments, OptimizerKind};
 use geodp::params::{ClipKind, MechanismKind, PlanParams};
 use geodp::select::SelectParams;
-use geodp_nn::{BatchOutcome, Evaluation};
+use geodp_nn::BatchOutcome;
 
 const STANDARD_ERRORS: f64 = 5.5;
 
@@ -70,20 +70,9 @@ impl Engine for Points {
         sum.iter_mut().zip(total).for_each(|(s, t)| *s = t as f32);
         Ok(outcome)
     }
-    fn gradient_sum(
-        &self,
-        weights: &[f32],
-        batch: &[u32],
-        sum: &mut [f32],
-    ) -> Result<BatchOutcome, EngineError> {
-        self.weighted_sum(weights, batch, &|_, _| 1.0, sum)
-    }
     fn mean_loss(&self, weights: &[f32], batch: &[u32]) -> Result<f64, EngineError> {
         let loss = |record: &u32| norm(&self.gradient(weights, *record)).powi(2) / 2.0;
         Ok(batch.iter().map(loss).sum::<f64>() / batch.len().max(1) as f64)
-    }
-    fn evaluate(&self, _weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
-        Ok(None)
     }
 }
 

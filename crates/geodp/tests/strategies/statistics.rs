@@ -220,22 +220,8 @@ impl Engine for Mirrored<'_> {
         sum.iter_mut().for_each(|s| *s *= self.sign as f32);
         Ok(outcome)
     }
-    fn gradient_sum(
-        &self,
-        weights: &[f32],
-        batch: &[u32],
-        sum: &mut [f32],
-    ) -> Result<geodp_nn::BatchOutcome, geodp::engine::EngineError> {
-        self.weighted_sum(weights, batch, &|_, _| 1.0, sum)
-    }
     fn mean_loss(&self, weights: &[f32], batch: &[u32]) -> Result<f64, geodp::engine::EngineError> {
         self.points.mean_loss(weights, batch)
-    }
-    fn evaluate(
-        &self,
-        _weights: &[f32],
-    ) -> Result<Option<geodp_nn::Evaluation>, geodp::engine::EngineError> {
-        Ok(None)
     }
 }
 
