@@ -99,7 +99,7 @@ fn figure6_has_a_row_for_every_size() {
 fn table2_has_a_row_for_every_method_and_sigma() {
     let (_folder, store) = run_tiny("table2");
     let rows = csv_rows(&store, "table2.csv");
-    assert_eq!(rows.len(), 18 * 2);
+    assert_eq!(rows.len(), 20 * 2);
     assert!(rows.iter().all(|row| row.contains(",run,")));
 }
 
@@ -110,11 +110,11 @@ fn a_part_of_table3_is_drawn_whole() {
     let (store, options) = (Store::new(folder.path()), options(folder.path()));
     run_some("table3", &store, &options, 4);
     let rows = csv_rows(&store, "table3.csv");
-    assert_eq!(rows.len(), 18 * 2);
+    assert_eq!(rows.len(), 20 * 2);
     assert_eq!(rows.iter().filter(|row| row.contains(",run,")).count(), 2);
-    assert_eq!(rows.iter().filter(|row| row.contains(",not run,")).count(), 34);
+    assert_eq!(rows.iter().filter(|row| row.contains(",not run,")).count(), 38);
     let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
-    assert!(page.contains("34 of 36 cells of this table are not run yet"));
+    assert!(page.contains("38 of 40 cells of this table are not run yet"));
 
     // A cell that another version ran by another protocol is neither shown nor kept.
     let table = catalogue().into_iter().find(|e| e.id() == "table3").unwrap();

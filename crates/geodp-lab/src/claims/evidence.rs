@@ -14,7 +14,6 @@ use crate::tables::equal::{self, Comparison, Reading};
 use crate::tables::rows::{Beta, Method, Noise};
 use crate::tables::summary::Line;
 use crate::{Error, stats};
-use geodp::params::ClipKind;
 
 /// Everything the claims are judged by; what is `None` or empty was not run.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -187,7 +186,7 @@ fn differences(table: &'static str, lines: &[Line]) -> Vec<Difference> {
         let method = line.row.method;
         let geodp = method.noise == Noise::Geodp { beta: Beta::Fixed(0.1) };
         let base = if method.has_add_on() {
-            Method { clip: ClipKind::Flat, importance: false, select: false, ..method }
+            Method::plain(method.noise, method.batch)
         } else if geodp {
             Method { noise: Noise::Dp, ..method }
         } else {

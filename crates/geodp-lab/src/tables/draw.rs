@@ -1,15 +1,16 @@
-//! A table as a page section, a CSV and a bar chart for each σ.
+//! A table as a page section and a bar chart for each σ.
 
 use super::loss::Loss;
 use super::rows::Noise;
+use super::star::Star;
 use super::summary::Line;
 use super::task::Which;
-use super::{Table, train};
+use super::{STAR_KEY, Table, rate, sheet, train};
 use crate::Error;
 use crate::experiment::Drawn;
 use crate::options::Options;
 use crate::store::{Settings, Store};
-use geodp_report::{Axis, Bars, Callout, Estimate, Role, csv, format};
+use geodp_report::{Axis, Bars, Callout, Estimate, Role, format};
 
 /// Everything the store has of a table, or nothing if it was never begun.
 pub(super) fn draw(table: &Table, store: &Store) -> Result<Option<Drawn>, Error> {
@@ -17,7 +18,7 @@ pub(super) fn draw(table: &Table, store: &Store) -> Result<Option<Drawn>, Error>
     let lines = table.lines(store)?;
     let mut drawn = Drawn::new(table.title);
     drawn.missing = lines.iter().filter(|line| line.is_missing()).count();
-    drawn.files.push((format!("{}.csv", table.id), to_csv(table, &lines)));
+    drawn.files.push((format!("{}.csv", table.id), sheet::to_csv(table, &lines)));
     drawn = drawn.with(|section| {
         let section = section.paragraph(protocol(table, &settings));
         let section = match drawn_missing(&lines) {
@@ -32,9 +33,27 @@ pub(super) fn draw(table: &Table, store: &Store) -> Result<Option<Drawn>, Error>
     for (column, sigma) in table.sigmas.iter().enumerate() {
         let name = format!("{}-sigma{sigma}", table.id);
         let own: Vec<&Line> = lines.iter().filter(|l| l.sigma == *sigma).collect();
-        drawn = drawn.figure(&name, &bars(table, *sigma, &own), caption(column, *sigma, &own));
+        let mut text = caption(column, *sigma, &own);
+        if let Some(share) = noise_share(table, *sigma, store)? {
+            text += &format!(
+                " DP’s noise at B = {LARGE_BATCH} is {} % of the mean gradient’s length (median over \
+                 a training without noise).",
+                format::significant(100.0 * share, 2)
+            );
+        }
+        drawn = drawn.figure(&name, &bars(table, *sigma, &own), text);
     }
     Ok(Some(drawn))
+}
+
+/// The batch size of most rows.
+const LARGE_BATCH: u64 = 16384;
+
+/// How long DP's noise is beside the clipped mean gradient: σ·C·√d/B over the median ‖mean‖.
+fn noise_share(table: &Table, sigma: f64, store: &Store) -> Result<Option<f64>, Error> {
+    let Some(star) = store.result::<Star>(table.id, STAR_KEY)? else { return Ok(None) };
+    let dim = table.which.network()?.dim() as f64;
+    Ok(Some(sigma * dim.sqrt() / (LARGE_BATCH as f64 * star.mean_norm_over_clip)))
 }
 
 fn drawn_missing(lines: &[Line]) -> usize {
@@ -51,9 +70,10 @@ pub(super) fn protocol(table: &Table, settings: &Settings) -> String {
          drawn by Poisson sampling with rate B/N, the optimiser is SGD without momentum. The paper \
          does not state η; here it is searched for each perturbation, β, clipping rule, σ and B on \
          the one grid {{{}}}: each rate trains for {} epochs at B = 8192 ({} at B = 16384, as many steps) on five sixths of the \
-         training set, and the accuracy on the held-back sixth decides. IS and SUR use the rate of the method they are \
-         added to. “no noise” is the same clipped training with \
-         σ = 0.",
+         training set, and the accuracy on the held-back sixth decides; where the winner stands at \
+         the edge of what was tried, the grid goes on by factors of two, at most {} times. IS and \
+         SUR use the rate of the method they are added to. “IS control” computes as many gradients \
+         as IS and keeps them all. “no noise” is the same clipped training with σ = 0.",
         capitalised(table.which.words()),
         scale.epochs,
         settings.seeds,
@@ -62,6 +82,7 @@ pub(super) fn protocol(table: &Table, settings: &Settings) -> String {
         rates.join(", "),
         scale.search_epochs(8192),
         scale.search_epochs(16384),
+        rate::MOST_MORE,
     );
     if scale.epochs != 20 {
         text += &format!(" The paper trains for 20 epochs; this run for {}.", scale.epochs);
@@ -227,76 +248,6 @@ fn caption(column: usize, sigma: f64, lines: &[&Line]) -> String {
         geo_line.row.method.beta_text(),
         published(geo_line),
     )
-}
-
-pub(super) fn to_csv(table: &Table, lines: &[Line]) -> String {
-    let header = [
-        "table",
-        "method",
-        "batch",
-        "beta",
-        "sigma",
-        "status",
-        "accuracy_mean_percent",
-        "accuracy_std_percent",
-        "seeds",
-        "diverged",
-        "published_percent",
-        "learning_rate",
-        "steps",
-        "epsilon_certified",
-        "epsilon_conditional",
-        "epsilon_as_published",
-        "delta",
-        "delta_prime_at_most",
-        "paper_epsilon_of_sigma",
-        "measured_epsilon_largest",
-        "measured_epsilon_999",
-        "measured_epsilon_median",
-        "share_of_records_inside",
-        "beta_safe",
-        "accepted_steps",
-    ];
-    let number = |x: Option<f64>| x.map_or(String::new(), csv::number);
-    let rows = lines.iter().map(|line| {
-        let first = line.first.as_ref();
-        let epsilon = |kind: &str| first.map_or(String::new(), |o| o.epsilon_csv(kind));
-        let noisy = line.row.method.noise != Noise::None;
-        let measured =
-            |pick: fn(&Loss) -> f64| number(first.and_then(|o| o.measured.as_ref()).map(pick));
-        vec![
-            table.id.to_owned(),
-            line.row.method.name(),
-            line.row.method.batch.to_string(),
-            number(first.and_then(|o| o.beta)),
-            csv::number(if noisy { line.sigma } else { 0.0 }),
-            if line.is_missing() { "not run" } else { "run" }.to_owned(),
-            number(line.mean()),
-            if line.is_missing() {
-                String::new()
-            } else {
-                csv::number(crate::stats::std_dev(&line.accuracies))
-            },
-            line.accuracies.len().to_string(),
-            line.diverged.to_string(),
-            number(line.published),
-            number(first.map(|o| o.learning_rate)),
-            first.map_or(String::new(), |o| o.steps.to_string()),
-            epsilon("certified"),
-            epsilon("conditional"),
-            epsilon("as published"),
-            csv::number(train::DELTA),
-            number(first.map(|o| o.statement.iter().map(|e| e.delta_prime).fold(0.0, f64::max))),
-            number(noisy.then(|| paper_epsilon(line.sigma))),
-            measured(|m| m.compared().largest.unwrap_or(f64::INFINITY)),
-            measured(|m| m.compared().permille_999.unwrap_or(f64::INFINITY)),
-            measured(|m| m.compared().median.unwrap_or(f64::INFINITY)),
-            measured(|m| m.share_of_records_inside),
-            measured(|m| m.beta_safe),
-            first.and_then(|o| o.selection).map_or(String::new(), |s| s.accepted.to_string()),
-        ]
-    });
-    csv::to_csv(header, rows)
 }
 
 impl Table {

@@ -6,7 +6,7 @@
 
 use super::rows::Noise;
 use super::summary::Line;
-use super::{Table, draw as table_draw};
+use super::{Table, draw as table_draw, sheet};
 use crate::Error;
 use crate::experiment::Drawn;
 use crate::store::Store;
@@ -33,7 +33,8 @@ pub enum Reading {
 /// GeoDP's places against DP's curve.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Comparison {
-    /// Places of GeoDP within the range of DP's ε.
+    /// Places of GeoDP that can be compared: within the range of DP's ε, or above it and no more
+    /// accurate than DP is within.
     pub compared: usize,
     /// Of these, where GeoDP is more accurate by more than `MARGIN`.
     pub geodp_better: usize,
@@ -59,11 +60,15 @@ pub fn places<'a>(lines: impl IntoIterator<Item = &'a Line>, reading: Reading) -
     places
 }
 
-/// Compares each place of GeoDP with DP's accuracy at the same ε, interpolated in ln ε.
+/// Compares each place of GeoDP with DP's accuracy at the same ε, interpolated in ln ε. Above DP's
+/// range stands DP's best, which was reached at a smaller ε: enough to lose against, not to win.
 pub fn compare(dp: &[Place], geodp: &[Place]) -> Comparison {
     let mut comparison = Comparison::default();
+    let best = dp.iter().map(|p| p.accuracy).fold(f64::NAN, f64::max);
     for place in geodp {
-        let Some(accuracy) = interpolate(dp, place.epsilon) else { continue };
+        let above = dp.last().is_some_and(|last| place.epsilon > last.epsilon);
+        let at_less = (above && place.accuracy <= best + MARGIN).then_some(best);
+        let Some(accuracy) = interpolate(dp, place.epsilon).or(at_less) else { continue };
         comparison.compared += 1;
         comparison.geodp_better += usize::from(place.accuracy > accuracy + MARGIN);
         comparison.dp_better += usize::from(place.accuracy < accuracy - MARGIN);
@@ -90,7 +95,7 @@ pub(super) fn draw(table: &Table, store: &Store) -> Result<Option<Drawn>, Error>
     let lines = table.lines(store)?;
     let mut drawn = Drawn::new(table.title);
     drawn.missing = lines.iter().filter(|line| line.is_missing()).count();
-    drawn.files.push((format!("{}.csv", table.id), table_draw::to_csv(table, &lines)));
+    drawn.files.push((format!("{}.csv", table.id), sheet::to_csv(table, &lines)));
     let protocol = table_draw::protocol(table, &settings);
     drawn = drawn.with(|section| {
         section
@@ -142,13 +147,13 @@ fn caption(lines: &[Line], reading: Reading, word: &str) -> String {
         compare(&places(dp, reading), &places(geodp, reading));
     if compared == 0 {
         return format!(
-            "Measured by the {word} record: no training of GeoDP lies within DP’s range of ε yet."
+            "Measured by the {word} record: no training of GeoDP can be compared with DP’s yet."
         );
     }
     format!(
-        "Measured by the {word} record: of {compared} GeoDP trainings within DP’s range of ε, GeoDP is \
-         more accurate than DP at the same measured ε in {geodp_better}, DP in {dp_better}, and \
-         {} are within {MARGIN} points. Each point is one (σ, β) with its own η.",
+        "Measured by the {word} record: of {compared} GeoDP trainings that can be compared, GeoDP is \
+         more accurate than DP at the same measured ε in {geodp_better}, DP at the same or a smaller \
+         one in {dp_better}, and {} are within {MARGIN} points. Each point is one (σ, β) with its own η.",
         compared - geodp_better - dp_better
     )
 }
@@ -167,5 +172,9 @@ mod tests {
         let all = [place(10.0, 71.0), place(10.0, 69.0), place(10.0, 70.2), place(1e3, 99.0)];
         let expected = Comparison { compared: 3, geodp_better: 1, dp_better: 1 };
         assert_eq!(compare(&dp, &all), expected);
+        // Beyond DP's range: as accurate as DP at less, less accurate, and not comparable.
+        let beyond = [place(1e3, 90.2), place(1e3, 80.0), place(1e3, 99.0), place(0.1, 10.0)];
+        let expected = Comparison { compared: 2, geodp_better: 0, dp_better: 1 };
+        assert_eq!(compare(&dp, &beyond), expected);
     }
 }

@@ -12,6 +12,7 @@ pub mod equal;
 pub mod loss;
 pub mod rate;
 pub mod rows;
+mod sheet;
 pub mod star;
 pub mod summary;
 pub mod task;
@@ -159,7 +160,7 @@ impl Table {
         match method.noise {
             Noise::Geodp { beta: Beta::Fixed(beta) } => Ok(Some(beta)),
             Noise::Geodp { beta: Beta::Crossing } => {
-                let star: Star = needed(store, self.id(), &Job::Star.key())?;
+                let star: Star = needed(store, self.id(), STAR_KEY)?;
                 Ok(Some(star.beta))
             }
             _ => Ok(None),
@@ -215,6 +216,8 @@ impl Table {
 /// The table whose trainings the comparison at equal privacy shares.
 const LENDER: &str = "table2";
 
+const STAR_KEY: &str = "beta-star";
+
 const CROSSING: Noise = Noise::Geodp { beta: Beta::Crossing };
 
 /// A result that an earlier cell must have left.
@@ -239,7 +242,7 @@ impl Job {
 
     fn key(&self) -> String {
         match self {
-            Job::Star => "beta-star".to_owned(),
+            Job::Star => STAR_KEY.to_owned(),
             Job::Rate(method, sigma) => format!("rate-{}-sigma{sigma}", method.key()),
             Job::Train(method, sigma, seed) => format!("{}-sigma{sigma}-seed{seed}", method.key()),
         }

@@ -1,7 +1,8 @@
 //! The rows of Tables 2 and 3: which method, and what the paper reports for it.
 //!
-//! Beside the paper's fifteen rows of each table stand three that it lacks: GeoDP at β = 0.01, GeoDP
-//! at β* (where its direction error equals DP's), and the same training without noise.
+//! Beside the paper's fifteen rows of each table stand five that it lacks: GeoDP at β = 0.01, GeoDP
+//! at β* (where its direction error equals DP's), the same training without noise, and the control of
+//! IS for DP and for GeoDP: as many gradients computed, every one kept.
 
 use geodp::params::ClipKind;
 use serde::{Deserialize, Serialize};
@@ -42,8 +43,15 @@ pub struct Method {
     pub clip: ClipKind,
     /// IS: importance sampling.
     pub importance: bool,
+    /// The control of IS: its candidates, all kept.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub control: bool,
     /// SUR: selective updates.
     pub select: bool,
+}
+
+fn is_false(given: &bool) -> bool {
+    !given
 }
 
 /// A row: a method and the paper's two accuracies in %, where it has them.
@@ -58,18 +66,19 @@ pub struct Row {
 impl Method {
     /// A method without add-ons.
     pub const fn plain(noise: Noise, batch: u64) -> Self {
-        Self { noise, batch, clip: ClipKind::Flat, importance: false, select: false }
+        let (importance, control, select) = (false, false, false);
+        Self { noise, batch, clip: ClipKind::Flat, importance, control, select }
     }
 
     /// Whether it has an add-on.
     pub fn has_add_on(&self) -> bool {
-        self.importance || self.select || self.clip != ClipKind::Flat
+        *self != Self::plain(self.noise, self.batch)
     }
 
     /// The method whose learning rate it uses: IS and SUR take that of the same perturbation and
     /// clipping, because they change which steps are taken, not how long a step is.
     pub fn rate_owner(&self) -> Self {
-        Self { importance: false, select: false, ..*self }
+        Self { importance: false, control: false, select: false, ..*self }
     }
 
     /// Short name for files, made of ASCII letters, digits, dots and dashes.
@@ -83,7 +92,7 @@ impl Method {
         let mut key = format!("{noise}-b{}", self.batch);
         for (given, word) in self.add_ons() {
             if given {
-                key += &format!("-{}", word.to_ascii_lowercase());
+                key += &format!("-{}", word.to_ascii_lowercase().replace(' ', "-"));
             }
         }
         key
@@ -113,9 +122,10 @@ impl Method {
         }
     }
 
-    fn add_ons(&self) -> [(bool, &'static str); 4] {
+    fn add_ons(&self) -> [(bool, &'static str); 5] {
         [
             (self.importance, "IS"),
+            (self.control, "IS control"),
             (self.select, "SUR"),
             (self.clip == ClipKind::AutoS, "AUTO-S"),
             (self.clip == ClipKind::Psac, "PSAC"),
@@ -150,9 +160,15 @@ fn row(noise: Noise, batch: u64, published: [f64; 2]) -> Row {
 }
 
 /// Rows the paper lacks.
-fn ours(noise_free: f64) -> [Row; 3] {
+fn ours(noise_free: f64) -> [Row; 5] {
     let ours = |noise, published| Row { method: Method::plain(noise, 16384), published };
+    let control = |noise| Row {
+        method: Method { control: true, ..Method::plain(noise, 16384) },
+        published: None,
+    };
     [
+        control(Noise::Dp),
+        control(geodp(0.1)),
         ours(geodp(0.01), None),
         ours(Noise::Geodp { beta: Beta::Crossing }, None),
         ours(Noise::None, Some([noise_free; 2])),
@@ -209,16 +225,18 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn each_table_has_the_papers_fifteen_rows_and_three_of_ours() {
+    fn each_table_has_the_papers_fifteen_rows_and_five_of_ours() {
         for rows in [table2(), table3()] {
-            assert_eq!(rows.len(), 18);
+            assert_eq!(rows.len(), 20);
             let noisy = rows.iter().filter(|r| r.method.noise != Noise::None);
             assert_eq!(noisy.filter(|r| r.published.is_some()).count(), 15);
             let keys: BTreeSet<String> = rows.iter().map(|r| r.method.key()).collect();
-            assert_eq!(keys.len(), 18);
+            assert_eq!(keys.len(), 20);
         }
         assert_eq!(table2()[15 - 1].published, Some([95.27, 98.69]));
         assert_eq!(table2()[14].method.key(), "geodp0.1-b16384-sur-psac");
         assert_eq!(table3()[14].method.name(), "GeoDP+SUR+PSAC");
+        assert_eq!(table3()[15].method.name(), "DP+IS control");
+        assert_eq!(table3()[16].method.key(), "geodp0.1-b16384-is-control");
     }
 }

@@ -109,12 +109,19 @@ impl Which {
         }
         let held_back = data.train.len() / 6;
         let (train, test) = data.train.split_off(held_back, SEARCH_SPLIT_SEED)?;
-        let network = match self {
+        Ok(Task { data, search: Split { train, test }, network: self.network()? })
+    }
+
+    /// The model.
+    ///
+    /// # Errors
+    /// None for these two.
+    pub fn network(self) -> Result<Network, Error> {
+        let spec = match self {
             Self::Mnist => NetworkSpec::cnn(),
             Self::Cifar10 => NetworkSpec::resnet(&ResnetSpec::default()),
-        }
-        .build()?;
-        Ok(Task { data, search: Split { train, test }, network })
+        };
+        Ok(spec.build()?)
     }
 }
 

@@ -4,7 +4,7 @@ use super::loss::Loss;
 use super::rows::{Method, Noise};
 use crate::Error;
 use geodp::engine::NetworkEngine;
-use geodp::importance::ImportanceParams;
+use geodp::importance::{ImportanceParams, Keep};
 use geodp::optimizer::OptimizerKind;
 use geodp::params::{MechanismKind, PrivacyParams, TrainParams};
 use geodp::plan::Facts;
@@ -112,7 +112,7 @@ impl Training<'_> {
                 delta: (mechanism != MechanismKind::None).then_some(DELTA),
                 clip: self.method.clip,
                 clip_norm: Some(CLIP_NORM),
-                importance: self.method.importance.then(ImportanceParams::default),
+                importance: self.importance(),
                 select: self.method.select.then(|| SelectParams {
                     // No more than the records of a small form.
                     batch: SelectParams::default().batch.min(self.batch),
@@ -129,6 +129,15 @@ impl Training<'_> {
                 ..TrainParams::default()
             },
         }
+    }
+
+    fn importance(&self) -> Option<ImportanceParams> {
+        let keep = match (self.method.importance, self.method.control) {
+            (false, false) => return None,
+            (_, true) => Keep::All,
+            (true, false) => Keep::ByNorm,
+        };
+        Some(ImportanceParams { keep, ..ImportanceParams::default() })
     }
 
     /// The engine of the training.
