@@ -5,7 +5,9 @@
 //! output, and no layer here needs its own output again); gradients of slots share buffers as soon
 //! as one is used up, because what fits the L2 cache decides the speed.
 
+mod buffers;
 mod build;
+mod place;
 
 use crate::layers::avg_pool::AvgPool;
 use crate::layers::conv2d::Conv2d;

@@ -1,17 +1,19 @@
 //! The plan: sampler, clipping, noise and accounting, built together and checked once.
 //!
-//! [`PlanParams::check`] is the only way to a [`Plan`], for TOML, flags and Rust alike. A plan's
+//! [`PlanParams::check`](crate::PlanParams::check) is the only way to a [`Plan`], for TOML, flags and Rust alike. A plan's
 //! parts cannot be exchanged afterwards: the noise fits the clipping, the ledger's event fits the
 //! sampler, and the denominator is the public batch size B.
 
+mod check;
+
 use crate::Error;
-use crate::budget::{self, Guarantee};
+use crate::budget::Guarantee;
 use crate::importance::{Importance, Keep};
 use crate::optimizer::OptimizerKind;
-use crate::params::{ClipKind, MechanismKind, PlanParams};
+use crate::params::{ClipKind, MechanismKind};
 use crate::sampler::{Sampler, Sampling};
 use crate::select::Select;
-use geodp_mechanism::clip::{AutoS, Psac, Sensitivity};
+use geodp_mechanism::clip::Sensitivity;
 use geodp_mechanism::{Clip, Gaussian, Geometric};
 
 /// What a plan must know of the model and the data.
@@ -99,186 +101,6 @@ pub const DEFAULT_EPSILON: f64 = 3.0;
 /// A plan that cannot be, with the reason.
 pub(crate) fn refuse<T>(reason: impl Into<String>) -> Result<T, Error> {
     Err(Error::Plan(reason.into()))
-}
-
-impl PlanParams {
-    /// Checks everything, calibrates σ if a target ε is given, and builds the plan.
-    ///
-    /// # Errors
-    /// [`Error::Plan`] with what is wrong and what to do.
-    pub fn check(&self, facts: Facts) -> Result<Plan, Error> {
-        let (batch, steps) = self.check_length(facts)?;
-        match (self.train.measure, self.privacy.mechanism) {
-            (Some(0), _) => {
-                return refuse("measure is 0; follow at least 1 record, or leave it out");
-            }
-            (Some(_), MechanismKind::None) => {
-                return refuse("measure holds records against the noise, but there is none");
-            }
-            _ => {}
-        }
-        let clip = self.check_clip()?;
-        let sampling = self.privacy.sampling;
-        let delta = self.privacy.delta.unwrap_or(DEFAULT_DELTA);
-        let per_epoch = Sampler::steps_per_epoch(sampling, facts.records, batch);
-        let (importance, select) = self.check_strategies(facts, batch, per_epoch)?;
-        let strategies = (importance.as_ref(), select.as_ref());
-        let guarantee = budget::settle(&self.privacy, facts, batch, steps, strategies)?;
-        let sigma = guarantee.noise_multiplier().unwrap_or(0.0);
-        let noise = Noise { kind: self.privacy.mechanism, sigma, beta: self.privacy.beta };
-        // What a step will build must be possible.
-        noise.mechanism(clip.as_ref().map(Clip::sensitivity), batch)?;
-        let mut warnings = Vec::new();
-        if self.privacy.mechanism != MechanismKind::None && delta >= 1.0 / facts.records as f64 {
-            warnings.push(format!(
-                "δ = {delta:e} is not below 1/N = {:.1e}: with this δ, publishing a few records \
-                 outright would count as private. Use a smaller δ",
-                1.0 / facts.records as f64
-            ));
-        }
-        if let Some(seed) = self.train.seed {
-            warnings.push(format!(
-                "seed = {seed}: the noise is repeatable, so nothing here is private against \
-                 someone who knows the seed"
-            ));
-        }
-        let block = match sampling {
-            Sampling::Poisson => match self.train.checkpoint_every {
-                Some(0) => return refuse("checkpoint_every is 0; it must be at least 1"),
-                Some(every) => every,
-                None => per_epoch.div_ceil(6),
-            },
-            // An epoch of shuffled batches is charged as one event, so it is one block.
-            Sampling::Shuffle => per_epoch,
-        };
-        Ok(Plan {
-            facts,
-            batch,
-            steps: guarantee.steps_within_limit(steps),
-            sampling,
-            clip,
-            clip_kind: self.privacy.clip,
-            noise,
-            importance,
-            select,
-            guarantee,
-            learning_rate: self.check_learning_rate()?,
-            optimizer: self.check_optimizer()?,
-            seed: self.train.seed,
-            block,
-            warnings,
-        })
-    }
-
-    fn check_length(&self, facts: Facts) -> Result<(u64, u64), Error> {
-        let train = &self.train;
-        if facts.records == 0 {
-            return refuse("the training set is empty");
-        }
-        if facts.records > u64::from(u32::MAX) {
-            return refuse(format!("{} records are more than 2³² − 1", facts.records));
-        }
-        let Some(batch) = train.batch else {
-            return refuse("batch is missing: give the expected batch size B");
-        };
-        if batch == 0 {
-            return refuse("batch is 0; it must be at least 1");
-        }
-        if batch > facts.records {
-            return refuse(format!(
-                "batch {batch} exceeds the {} records of the training set; use at most that",
-                facts.records
-            ));
-        }
-        let per_epoch = Sampler::steps_per_epoch(self.privacy.sampling, facts.records, batch);
-        let steps = match (train.epochs, train.steps) {
-            (Some(_), Some(_)) => return refuse("epochs and steps are both given; give one"),
-            (None, None) => return refuse("neither epochs nor steps is given; give one"),
-            (Some(epochs), None) => match self.privacy.sampling {
-                // q·T = epochs as nearly as whole steps allow.
-                Sampling::Poisson => epochs.saturating_mul(facts.records).div_ceil(batch),
-                Sampling::Shuffle => epochs.saturating_mul(per_epoch),
-            },
-            (None, Some(steps)) => steps,
-        };
-        if steps == 0 || steps > geodp_mechanism::noise::MAX_STEP {
-            return refuse(format!("{steps} steps: there must be 1 to 2³² − 1"));
-        }
-        Ok((batch, steps))
-    }
-
-    fn check_clip(&self) -> Result<Option<Clip>, Error> {
-        let privacy = &self.privacy;
-        if privacy.mechanism == MechanismKind::None
-            && privacy.clip_norm.is_none()
-            && privacy.clip == ClipKind::Flat
-        {
-            return Ok(None);
-        }
-        let clip_norm = privacy.clip_norm.unwrap_or(DEFAULT_CLIP_NORM);
-        Ok(Some(match privacy.clip {
-            ClipKind::Flat => Clip::flat(clip_norm)?,
-            ClipKind::AutoS => Clip::auto_s(clip_norm, AutoS::GAMMA)?,
-            ClipKind::Psac => Clip::psac(clip_norm, Psac::R)?,
-        }))
-    }
-
-    fn check_learning_rate(&self) -> Result<f64, Error> {
-        match self.train.learning_rate {
-            Some(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
-            Some(rate) => refuse(format!("learning_rate is {rate}; it must be finite and > 0")),
-            None => refuse("learning_rate is missing"),
-        }
-    }
-
-    fn check_optimizer(&self) -> Result<OptimizerKind, Error> {
-        let kind = self.train.optimizer.unwrap_or(OptimizerKind::Sgd);
-        match (kind, self.privacy.mechanism) {
-            (OptimizerKind::AdamBc(_), MechanismKind::Geodp) => refuse(
-                "optimizer \"adam-bc\" subtracts the noise's variance from the second moment, which \
-                 must be known and the same for all coordinates; GeoDP's depends on the gradient \
-                 itself. Use \"adam\" with GeoDP, or mechanism = \"dp\"",
-            ),
-            (OptimizerKind::AdamBc(_), MechanismKind::None) => refuse(
-                "optimizer \"adam-bc\" corrects for noise, and mechanism = \"none\" adds none; use \
-                 \"adam\"",
-            ),
-            _ => kind.fault().map_or(Ok(kind), refuse),
-        }
-    }
-
-    /// IS and SUR are accounted as Poisson-sampled releases beside a private gradient.
-    fn check_strategies(
-        &self,
-        facts: Facts,
-        batch: u64,
-        per_epoch: u64,
-    ) -> Result<(Option<Importance>, Option<Select>), Error> {
-        let privacy = &self.privacy;
-        let names =
-            [("importance", privacy.importance.is_some()), ("select", privacy.select.is_some())];
-        if let Some((name, _)) = names.into_iter().find(|(_, given)| *given) {
-            if privacy.mechanism == MechanismKind::None {
-                return refuse(format!(
-                    "{name} is given, but mechanism = \"none\" is not private, and {name} would add \
-                     noisy releases to it. Use \"dp\" or \"geodp\", or leave {name} out"
-                ));
-            }
-            if privacy.sampling == Sampling::Shuffle {
-                return refuse(format!(
-                    "{name} draws records by independent coins, and is accounted so, under add/remove; \
-                     shuffled batches are accounted under replace-one, and the two do not compose. \
-                     Use sampling = \"poisson\""
-                ));
-            }
-        }
-        let importance = privacy.importance.as_ref();
-        let select = privacy.select.as_ref();
-        Ok((
-            importance.map(|p| p.check(facts.records, batch, per_epoch)).transpose()?,
-            select.map(|p| p.check(facts.records)).transpose()?,
-        ))
-    }
 }
 
 impl Plan {

@@ -1,41 +1,37 @@
-//! Checks shapes, names and numbers parameters, lays out slots and buffers.
+//! Walks a description: names and numbers parameters, lays out slots. What each kind of layer
+//! needs stands in `place`.
 
 use super::{Op, Plan, Step, ToInput};
 use crate::error::Error;
-use crate::layers::avg_pool::AvgPool;
-use crate::layers::conv2d::{Conv2d, ConvShape};
 use crate::layers::cross_entropy::Loss;
-use crate::layers::group_norm::GroupNorm;
-use crate::layers::linear::Linear;
-use crate::layers::max_pool::MaxPool;
 use crate::parameter::{Parameter, Start};
 use crate::spec::{LayerSpec, NetworkSpec};
 
 /// Values that any one sample may need: beyond it a description is taken for a mistake.
-const LARGEST: usize = 1 << 28;
+pub(super) const LARGEST: usize = 1 << 28;
 
-struct Builder {
-    plan: Plan,
+pub(super) struct Builder {
+    pub(super) plan: Plan,
     /// For each slot: does it depend on parameters, is it read by a residual branch, did an
     /// activation (which needs its output again) write it last.
-    depends: Vec<bool>,
-    held: Vec<bool>,
-    activated: Vec<bool>,
+    pub(super) depends: Vec<bool>,
+    pub(super) held: Vec<bool>,
+    pub(super) activated: Vec<bool>,
 }
 
 /// A slot and the shape of what stands in it.
 #[derive(Clone)]
-struct Value {
-    slot: usize,
-    shape: Vec<usize>,
+pub(super) struct Value {
+    pub(super) slot: usize,
+    pub(super) shape: Vec<usize>,
 }
 
-fn describe(shape: &[usize]) -> String {
+pub(super) fn describe(shape: &[usize]) -> String {
     shape.iter().map(usize::to_string).collect::<Vec<_>>().join("×")
 }
 
 /// Product of a shape, if it is positive and sane.
-fn size(shape: &[usize]) -> Option<usize> {
+pub(super) fn size(shape: &[usize]) -> Option<usize> {
     let product = shape.iter().try_fold(1usize, |product, &side| product.checked_mul(side))?;
     (1..=LARGEST).contains(&product).then_some(product)
 }
@@ -82,7 +78,7 @@ impl Builder {
         self.plan.slots.len() - 1
     }
 
-    fn layers(
+    pub(super) fn layers(
         &mut self,
         specs: &[LayerSpec],
         prefix: &str,
@@ -98,166 +94,7 @@ impl Builder {
         Ok(value)
     }
 
-    fn layer(&mut self, spec: &LayerSpec, name: &str, x: Value) -> Result<Value, Error> {
-        let wrong = |problem: String| Error::Layer {
-            layer: format!("{name} ({})", spec.kind()),
-            input: describe(&x.shape),
-            problem,
-        };
-        let planes = |x: &Value| match x.shape[..] {
-            [channels, height, width] => Ok((channels, height, width)),
-            _ => Err(wrong("it needs an input of channels × height × width".into())),
-        };
-        let positive = |what: &str, value: usize| {
-            if value > 0 { Ok(()) } else { Err(wrong(format!("its {what} must be at least 1"))) }
-        };
-        match spec {
-            LayerSpec::Linear { outputs, bias, .. } => {
-                let [inputs] = x.shape[..] else {
-                    return Err(wrong(
-                        "it needs a flat input: put a flatten layer before it".into(),
-                    ));
-                };
-                positive("outputs", *outputs)?;
-                let layer = Linear { inputs, outputs: *outputs, bias: *bias };
-                size(&[inputs, *outputs]).ok_or_else(|| wrong("it is too large".into()))?;
-                self.parameter(
-                    name,
-                    "weight",
-                    vec![*outputs, inputs],
-                    Start::Uniform { fan_in: inputs },
-                )?;
-                if *bias {
-                    self.parameter(
-                        name,
-                        "bias",
-                        vec![*outputs],
-                        Start::Uniform { fan_in: inputs },
-                    )?;
-                }
-                let (count, cost) = (layer.parameters(), inputs * outputs);
-                Ok(self.step(Op::Linear(layer), &x, vec![*outputs], count, cost))
-            }
-            LayerSpec::Conv2d { outputs, kernel, stride, padding, bias, .. } => {
-                let (channels, height, width) = planes(&x)?;
-                positive("outputs", *outputs)?;
-                positive("kernel", *kernel)?;
-                positive("stride", *stride)?;
-                if *padding > LARGEST || kernel.saturating_sub(2 * padding) > height.min(width) {
-                    return Err(wrong(format!(
-                        "its kernel of side {kernel} with padding {padding} is larger than that"
-                    )));
-                }
-                let (outputs, kernel, stride) = (*outputs, *kernel, *stride);
-                let shape = ConvShape {
-                    channels,
-                    height,
-                    width,
-                    outputs,
-                    kernel,
-                    stride,
-                    padding: *padding,
-                    bias: *bias,
-                };
-                let weight = vec![outputs, channels, kernel, kernel];
-                size(&weight).ok_or_else(|| wrong("it is too large".into()))?;
-                let out = vec![outputs, shape.out_height(), shape.out_width()];
-                let padded = [channels.max(outputs), height + 2 * padding, width + 2 * padding];
-                if size(&out).is_none() || size(&padded).is_none() {
-                    return Err(wrong("its output is too large".into()));
-                }
-                let fan_in = channels * kernel * kernel;
-                self.parameter(name, "weight", weight, Start::Uniform { fan_in })?;
-                if *bias {
-                    self.parameter(name, "bias", vec![outputs], Start::Uniform { fan_in })?;
-                }
-                let (layer, count) = (Box::new(Conv2d::new(shape)), shape.parameters());
-                self.plan.scratch = self.plan.scratch.max(layer.scratch());
-                let cost = shape.weights() * out[1] * out[2];
-                Ok(self.step(Op::Conv2d(layer), &x, out, count, cost))
-            }
-            LayerSpec::MaxPool { kernel, stride } | LayerSpec::AvgPool { kernel, stride } => {
-                let (channels, height, width) = planes(&x)?;
-                let (kernel, stride) = (*kernel, stride.unwrap_or(*kernel));
-                positive("kernel", kernel)?;
-                positive("stride", stride)?;
-                if kernel > height.min(width) {
-                    return Err(wrong(format!("its window of side {kernel} is larger than that")));
-                }
-                let out =
-                    vec![channels, (height - kernel) / stride + 1, (width - kernel) / stride + 1];
-                let op = if matches!(spec, LayerSpec::MaxPool { .. }) {
-                    Op::MaxPool(MaxPool { channels, height, width, kernel, stride })
-                } else {
-                    let (kernel_height, kernel_width) = (kernel, kernel);
-                    Op::AvgPool(AvgPool {
-                        channels,
-                        height,
-                        width,
-                        kernel_height,
-                        kernel_width,
-                        stride,
-                    })
-                };
-                Ok(self.step(op, &x, out, 0, 0))
-            }
-            LayerSpec::GlobalAvgPool => {
-                let (channels, height, width) = planes(&x)?;
-                let (kernel_height, kernel_width, stride) = (height, width, 1);
-                let op = Op::AvgPool(AvgPool {
-                    channels,
-                    height,
-                    width,
-                    kernel_height,
-                    kernel_width,
-                    stride,
-                });
-                Ok(self.step(op, &x, vec![channels], 0, 0))
-            }
-            LayerSpec::GroupNorm { groups, .. } => {
-                let (channels, height, width) = planes(&x)?;
-                if *groups == 0 || channels % groups != 0 {
-                    return Err(wrong(format!(
-                        "{groups} groups do not divide {channels} channels"
-                    )));
-                }
-                self.parameter(name, "weight", vec![channels], Start::Constant(1))?;
-                self.parameter(name, "bias", vec![channels], Start::Constant(0))?;
-                let layer = GroupNorm { channels, groups: *groups, plane: height * width };
-                let count = layer.parameters();
-                let shape = x.shape.clone();
-                Ok(self.step(Op::GroupNorm(layer), &x, shape, count, 0))
-            }
-            LayerSpec::Relu => Ok(self.activation(Op::Relu, x)),
-            LayerSpec::Tanh => Ok(self.activation(Op::Tanh, x)),
-            LayerSpec::Flatten => Ok(Value { shape: vec![x.shape.iter().product()], ..x }),
-            LayerSpec::Residual { body, shortcut, .. } => {
-                let was_held = std::mem::replace(&mut self.held[x.slot], true);
-                let prefix = format!("{name}.");
-                let mut of_body = self.layers(body, &prefix, x.clone())?;
-                let of_shortcut = self.layers(shortcut, &prefix, x.clone())?;
-                self.held[x.slot] = was_held;
-                if of_body.shape != of_shortcut.shape {
-                    return Err(wrong(format!(
-                        "its body gives {} but its shortcut gives {}",
-                        describe(&of_body.shape),
-                        describe(&of_shortcut.shape)
-                    )));
-                }
-                // The sum may take the body's place, unless someone needs what stands there.
-                if of_body.slot == x.slot || self.activated[of_body.slot] || self.held[of_body.slot]
-                {
-                    of_body = self.copy(of_body);
-                }
-                let other = of_shortcut.slot;
-                self.depends[of_body.slot] |= self.depends[other];
-                self.push(Op::AddSlot { other }, of_body.slot, of_body.slot, 0);
-                Ok(of_body)
-            }
-        }
-    }
-
-    fn parameter(
+    pub(super) fn parameter(
         &mut self,
         layer: &str,
         kind: &str,
@@ -275,7 +112,7 @@ impl Builder {
     }
 
     /// A step with an output slot of its own.
-    fn step(
+    pub(super) fn step(
         &mut self,
         op: Op,
         x: &Value,
@@ -291,7 +128,7 @@ impl Builder {
         Value { slot, shape }
     }
 
-    fn activation(&mut self, op: Op, x: Value) -> Value {
+    pub(super) fn activation(&mut self, op: Op, x: Value) -> Value {
         // Its input must not be needed again, neither by another branch nor by an activation.
         let needed = self.held[x.slot] || self.activated[x.slot];
         let x = if needed { self.copy(x) } else { x };
@@ -300,13 +137,13 @@ impl Builder {
         x
     }
 
-    fn copy(&mut self, x: Value) -> Value {
+    pub(super) fn copy(&mut self, x: Value) -> Value {
         let slot = self.slot(self.plan.slots[x.slot], self.depends[x.slot]);
         self.push(Op::Copy, x.slot, slot, 0);
         Value { slot, shape: x.shape }
     }
 
-    fn push(&mut self, op: Op, input: usize, output: usize, parameters: usize) {
+    pub(super) fn push(&mut self, op: Op, input: usize, output: usize, parameters: usize) {
         let backward = parameters > 0 || self.depends[input];
         let parameters = self.plan.dim - parameters..self.plan.dim;
         let lanes = self.plan.lane_dim;
@@ -346,50 +183,7 @@ impl Builder {
             ));
         }
         self.plan.logits = output.slot;
-        self.assign_buffers();
+        self.plan.assign_buffers(&self.depends);
         Ok(self.plan)
-    }
-
-    /// Walks the steps backward as training will, and gives each slot's gradient a buffer from when
-    /// it is first written until the step that made the slot has used it.
-    fn assign_buffers(&mut self) {
-        let plan = &mut self.plan;
-        plan.buffer_of = vec![None; plan.slots.len()];
-        let mut free: Vec<usize> = Vec::new();
-        let take = |len: usize, buffers: &mut Vec<usize>, free: &mut Vec<usize>| {
-            let fits = |&&at: &&usize| buffers[at] >= len;
-            let best = free.iter().filter(fits).min_by_key(|&&at| buffers[at]);
-            let best = best.or(free.iter().max_by_key(|&&at| buffers[at])).copied();
-            let at = best.unwrap_or_else(|| {
-                buffers.push(0);
-                buffers.len() - 1
-            });
-            buffers[at] = buffers[at].max(len);
-            free.retain(|&other| other != at);
-            at
-        };
-        plan.buffer_of[plan.logits] =
-            Some(take(plan.slots[plan.logits], &mut plan.buffers, &mut free));
-        for step in plan.steps.iter_mut().rev().filter(|step| step.backward) {
-            let target = match step.op {
-                Op::AddSlot { other } => other,
-                Op::Relu | Op::Tanh => continue,
-                _ => step.input,
-            };
-            if self.depends[target] {
-                if plan.buffer_of[target].is_none() {
-                    let at = take(plan.slots[target], &mut plan.buffers, &mut free);
-                    plan.buffer_of[target] = Some(at);
-                    step.to_input = ToInput::Write;
-                } else {
-                    let spare = take(plan.slots[target], &mut plan.buffers, &mut free);
-                    free.push(spare);
-                    step.to_input = ToInput::Add { spare };
-                }
-            }
-            if step.input != step.output {
-                free.extend(plan.buffer_of[step.output]);
-            }
-        }
     }
 }

@@ -1,0 +1,152 @@
+//! How the steps of a private plan are accounted: events for the ledger, ε of so many units, the σ of
+//! a target and the steps of a limit, all from the one cost of a stretch of steps.
+
+use super::Kind;
+use crate::Error;
+use crate::plan::refuse;
+use crate::sampler::Sampling;
+use geodp_account::{Accountant, Adjacency, Bracket, Event, PldAccountant, calibrate};
+
+/// How the steps of a private plan are accounted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Accounting {
+    pub(crate) kind: Kind,
+    pub(crate) noise_multiplier: f64,
+    pub(crate) beta: Option<f64>,
+    pub(crate) dim: usize,
+    pub(crate) delta: f64,
+    /// Target or limit, where one was given.
+    pub(crate) budget: Option<f64>,
+    pub(crate) sampling: Sampling,
+    /// Chance of a record to be in a step, at most.
+    pub(crate) sample_rate: f64,
+    /// What a step costs besides its gradient: SUR's test.
+    pub(crate) test: Option<Event>,
+    /// What is released once in so many steps: IS's K.
+    pub(crate) release: Option<(Event, u64)>,
+    /// Steps in one unit: 1 for Poisson, an epoch's for shuffle.
+    pub(crate) unit_steps: u64,
+    /// Units that fit the limit.
+    pub(crate) most_units: u64,
+}
+
+impl Accounting {
+    /// Units begun by `steps` steps.
+    pub(crate) fn units(&self, steps: u64) -> u64 {
+        steps.div_ceil(self.unit_steps)
+    }
+
+    /// Under which change of the data the guarantee holds.
+    pub(crate) fn adjacency(&self) -> Adjacency {
+        match self.sampling {
+            Sampling::Poisson => Adjacency::AddRemove,
+            Sampling::Shuffle => Adjacency::ReplaceOne,
+        }
+    }
+
+    /// What the ledger records for a unit.
+    pub(crate) fn event(&self) -> Event {
+        let plain = self.gaussian_event(self.noise_multiplier);
+        match self.beta {
+            None => plain,
+            Some(beta) => Event::geometric(plain, beta, self.dim as u64),
+        }
+    }
+
+    fn gaussian_event(&self, noise_multiplier: f64) -> Event {
+        match self.sampling {
+            Sampling::Poisson => Event::sampled_gaussian(self.sample_rate, noise_multiplier),
+            Sampling::Shuffle => Event::ShuffledEpoch { noise_multiplier },
+        }
+    }
+
+    /// σ of the one Gaussian that a release of this kind amounts to.
+    fn effective(&self, noise_multiplier: f64) -> f64 {
+        match self.kind {
+            Kind::Certified => noise_multiplier,
+            Kind::Conditional => noise_multiplier / std::f64::consts::SQRT_2,
+        }
+    }
+
+    /// What the steps from `from` to `to` cost if a unit's gradients cost `gradient`: an event and
+    /// its count.
+    pub(super) fn cost(&self, gradient: Event, from: u64, to: u64) -> (Event, u64) {
+        let units = self.units(to) - self.units(from);
+        let unit = match &self.test {
+            None => gradient,
+            Some(test) => Event::composed(vec![gradient, test.clone()]),
+        };
+        let Some((release, every)) = &self.release else { return (unit, units) };
+        match to.div_ceil(*every) - from.div_ceil(*every) {
+            0 => (unit, units),
+            count => {
+                let all = vec![unit.repeated(units), release.clone().repeated(count)];
+                (Event::composed(all), 1)
+            }
+        }
+    }
+
+    /// The accountant of every ε of a run: as fine as the one that calibrates, so that a calibrated
+    /// run's statement stays within its target.
+    pub(crate) fn accountant(&self) -> Result<PldAccountant, Error> {
+        Ok(PldAccountant::new(self.adjacency()).with_width(calibrate::WIDTH)?)
+    }
+
+    /// ε of `units` units, of this accounting's kind.
+    pub(crate) fn epsilon_of(&self, units: u64) -> Result<Bracket, Error> {
+        Ok(self.account(self.effective(self.noise_multiplier), units)?.epsilon(self.delta)?)
+    }
+
+    /// ε of `units` units as GeoDP and SUR are published: each magnitude and direction one release
+    /// of σ. For DP it is [`epsilon_of`](Self::epsilon_of).
+    pub(crate) fn published_epsilon_of(&self, units: u64) -> Result<Bracket, Error> {
+        Ok(self.account(self.noise_multiplier, units)?.epsilon(self.delta)?)
+    }
+
+    /// An accountant with `units` units at σ = `noise_multiplier` composed.
+    pub(crate) fn account(
+        &self,
+        noise_multiplier: f64,
+        units: u64,
+    ) -> Result<PldAccountant, Error> {
+        let mut accountant = self.accountant()?;
+        let steps = units.saturating_mul(self.unit_steps);
+        let (event, count) = self.cost(self.gaussian_event(noise_multiplier), 0, steps);
+        accountant.compose(&event, count)?;
+        Ok(accountant)
+    }
+
+    /// Smallest σ whose ε over `units` units stays within `epsilon`.
+    pub(super) fn calibrate(&self, epsilon: f64, units: u64) -> Result<f64, Error> {
+        let steps = units.saturating_mul(self.unit_steps);
+        if self.test.is_some() || self.release.is_some() {
+            let rest = self.account(f64::MAX.sqrt(), units)?.epsilon(self.delta)?.upper;
+            if rest >= epsilon {
+                return refuse(format!(
+                    "epsilon {epsilon} is out of reach: the releases besides the gradients (SUR's \
+                     tests, IS's norms) alone cost ε = {rest:.3} over {steps} steps. Give them more \
+                     noise (select.noise_multiplier, importance.noise_multiplier), or take fewer \
+                     steps"
+                ));
+            }
+        }
+        let event = |sigma: f64| {
+            let (event, count) = self.cost(self.gaussian_event(self.effective(sigma)), 0, steps);
+            event.repeated(count)
+        };
+        Ok(calibrate::noise_multiplier(epsilon, self.delta, self.adjacency(), event)?)
+    }
+
+    /// Largest number of units, at most `units`, whose ε stays within `limit`.
+    pub(super) fn units_within(&self, limit: f64, units: u64) -> Result<u64, Error> {
+        if !(limit.is_finite() && limit > 0.0) {
+            return refuse(format!("epsilon_limit is {limit}; it must be finite and > 0"));
+        }
+        let (mut fits, mut exceeds) = (0, units + 1);
+        while exceeds - fits > 1 {
+            let middle = fits + (exceeds - fits) / 2;
+            if self.epsilon_of(middle)?.upper <= limit { fits = middle } else { exceeds = middle }
+        }
+        Ok(fits)
+    }
+}
