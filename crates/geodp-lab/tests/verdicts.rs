@@ -1,9 +1,8 @@
 //! Every verdict follows its numbers: turned round, they turn it round.
 
+use geodp_lab::claims::accuracy::Difference;
 use geodp_lab::claims::checks::{Bias, Identity, Knobs};
-use geodp_lab::claims::evidence::{
-    Difference, DirectionPoint, Evidence, LogisticLosses, PrivacyRow,
-};
+use geodp_lab::claims::evidence::{DirectionPoint, Evidence, LogisticLosses, PrivacyRow};
 use geodp_lab::claims::judge::{Verdict, judge};
 use geodp_lab::logistic::curves::Protocol;
 use geodp_lab::runtime::Times;

@@ -1,6 +1,7 @@
 //! The numbers that verdicts are computed from, gathered from the finished cells. Plain data: a
 //! test can turn any of them round and see the verdict turn.
 
+use super::accuracy::{self, Difference};
 use super::checks::{Bias, Identity, Knobs};
 use crate::direction::measure::Errors;
 use crate::direction::{Direction, Pooled};
@@ -11,7 +12,7 @@ use crate::runtime::{Runtime, Times};
 use crate::store::Store;
 use crate::tables::Table;
 use crate::tables::equal::{self, Comparison, Reading};
-use crate::tables::rows::{Beta, Method, Noise};
+use crate::tables::rows::Noise;
 use crate::tables::summary::Line;
 use crate::{Error, stats};
 
@@ -68,23 +69,6 @@ pub struct LogisticLosses {
     pub dp_small_sigma: (f64, f64),
 }
 
-/// A difference between two rows of a table.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Difference {
-    /// table2 or table3.
-    pub table: &'static str,
-    /// σ.
-    pub sigma: f64,
-    /// What is compared, such as `GeoDP β = 0.1 over DP`.
-    pub what: String,
-    /// Whether it is the add-on of a method or GeoDP against DP.
-    pub add_on: bool,
-    /// Percentage points.
-    pub points: f64,
-    /// Twice the standard error of the difference, at least [`super::judge::MARGIN`].
-    pub margin: f64,
-}
-
 /// A GeoDP training beside DP's at the same σ and B.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrivacyRow {
@@ -129,10 +113,14 @@ impl Evidence {
         for protocol in Protocol::ALL {
             evidence.logistic.extend(logistic(store, protocol)?.map(|losses| (protocol, losses)));
         }
+        let mut tables = Vec::new();
         for table in [Table::two(), Table::three()] {
-            let lines = table.lines(store)?;
-            evidence.accuracy.extend(differences(table.id(), &lines));
-            evidence.privacy.extend(privacy_rows(&lines));
+            tables.push((table.id(), table.lines(store)?));
+        }
+        let spread = accuracy::pooled_std(tables.iter().flat_map(|(_, lines)| lines));
+        for (id, lines) in &tables {
+            evidence.accuracy.extend(accuracy::differences(id, lines, spread));
+            evidence.privacy.extend(privacy_rows(lines));
         }
         let lines = Table::equal_privacy().lines(store)?;
         let (dp, geodp) = equal::sides(&lines);
@@ -177,35 +165,6 @@ fn logistic(store: &Store, protocol: Protocol) -> Result<Option<LogisticLosses>,
     }
     let small = |sigma| last(Perturbation::Dp, 256, sigma);
     Ok(Some(LogisticLosses { pairs, dp_small_sigma: (small(0.1)?, small(0.01)?) }))
-}
-
-/// GeoDP at β = 0.1 against DP, and each add-on against the method it is added to.
-fn differences(table: &'static str, lines: &[Line]) -> Vec<Difference> {
-    let mut all = Vec::new();
-    for line in lines.iter().filter(|l| l.published.is_some() && l.row.method.batch == 16384) {
-        let method = line.row.method;
-        let geodp = method.noise == Noise::Geodp { beta: Beta::Fixed(0.1) };
-        let base = if method.has_add_on() {
-            Method::plain(method.noise, method.batch)
-        } else if geodp {
-            Method { noise: Noise::Dp, ..method }
-        } else {
-            continue;
-        };
-        let base = lines.iter().find(|l| l.row.method == base && l.sigma == line.sigma);
-        let Some(base) = base else { continue };
-        let (Some(ours), Some(theirs)) = (line.mean(), base.mean()) else { continue };
-        let error = |l: &Line| stats::std_dev(&l.accuracies).powi(2) / l.accuracies.len() as f64;
-        all.push(Difference {
-            table,
-            sigma: line.sigma,
-            what: format!("{} over {}", method.name(), base.row.method.name()),
-            add_on: method.has_add_on(),
-            points: ours - theirs,
-            margin: (2.0 * (error(line) + error(base)).sqrt()).max(super::judge::MARGIN),
-        });
-    }
-    all
 }
 
 /// The GeoDP rows without add-ons that were measured, each beside DP's certified ε.

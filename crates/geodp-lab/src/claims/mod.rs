@@ -1,5 +1,6 @@
 //! The paper's nine claims, each with a verdict computed from the numbers by a stated rule.
 
+pub mod accuracy;
 pub mod checks;
 pub mod evidence;
 mod geometry;

@@ -81,8 +81,9 @@ pub(super) fn tables(evidence: &Evidence) -> Judged {
         number: 7,
         claim: "Tables 2 and 3: GeoDP at β = 0.1 beats DP at the same σ, and each add-on helps.",
         rule: "GeoDP beats DP if its mean accuracy at B = 16384 is higher by more than 0.5 points and \
-               two standard errors; an add-on helps by the same rule. Holds if all do; does not hold \
-               if GeoDP beats DP in no column.",
+               by more than the 95 % interval of the difference (Student’s t over seeds; a row of one \
+               seed takes the pooled spread of the rows with several); an add-on helps by the same \
+               rule. Holds if all do; does not hold if GeoDP beats DP in no column.",
         verdict: match (wins, of, helps, add_ons) {
             (_, 0, _, _) => Verdict::NotRun("table2"),
             (w, o, h, a) if w == o && h == a => Verdict::Holds,

@@ -237,10 +237,15 @@ fn caption(column: usize, sigma: f64, lines: &[&Line]) -> String {
         return format!("Column {} of the table, σ = {sigma}: not run yet.", column + 1);
     };
     let published = |line: &Line| line.published.map_or("–".to_owned(), |p| format!("{p:.2}"));
+    let clean = run.iter().find(|l| l.row.method.noise == Noise::None);
+    let clean = clean.and_then(|l| Some((l.mean()?, l))).map_or(String::new(), |(mean, line)| {
+        let batch = line.row.method.batch;
+        format!(" Without noise, at B = {batch}: {mean:.2} % (paper: {}).", published(line))
+    });
     format!(
         "σ = {sigma}, methods without add-ons that the paper has: the best DP row reaches {dp:.2} % at \
-         B = {} (paper: {}), the best GeoDP row {geo:.2} % at B = {}, β = {} (paper: {}). Equal σ is \
-         not equal privacy: see the comparison at equal measured privacy. Whiskers: standard \
+         B = {} (paper: {}), the best GeoDP row {geo:.2} % at B = {}, β = {} (paper: {}).{clean} Equal \
+         σ is not equal privacy: see the comparison at equal measured privacy. Whiskers: standard \
          deviation over seeds.",
         dp_line.row.method.batch,
         published(dp_line),
