@@ -48,10 +48,10 @@ pub trait Experiment {
 /// What an experiment adds to the page, and the files beside it.
 #[derive(Debug)]
 pub struct Drawn {
-    /// Its section, with figures in the order of `figures`.
+    /// Its section.
     pub section: Section,
-    /// Names of the figures, for links from the claims.
-    pub figures: Vec<String>,
+    /// Names and labels of its figures, for links from the claims.
+    pub figures: Vec<(String, String)>,
     /// File names and contents: CSV and SVG.
     pub files: Vec<(String, String)>,
     /// Cells that the settings ask for and the store lacks.
@@ -65,11 +65,12 @@ impl Drawn {
         Self { section, figures: Vec::new(), files: Vec::new(), missing: 0 }
     }
 
-    /// Adds a figure with its caption, its SVG and its CSV.
+    /// Adds a figure with its caption, its SVG and its CSV. `name` is that of its files and links,
+    /// `label` what readers of the paper know it by.
     #[must_use]
-    pub fn figure(mut self, name: &str, figure: &dyn Figure, caption: String) -> Self {
-        self.section = self.section.figure(figure, caption);
-        self.figures.push(name.to_owned());
+    pub fn figure(mut self, name: &str, label: &str, figure: &dyn Figure, caption: String) -> Self {
+        self.section = self.section.named_figure(name, label, figure, caption);
+        self.figures.push((name.to_owned(), label.to_owned()));
         self.files.push((format!("{name}.svg"), figure.svg().to_string()));
         self.files.push((format!("{name}.csv"), figure.csv()));
         self

@@ -90,9 +90,12 @@ fn figure5_has_a_row_for_every_curve_and_protocol() {
 }
 
 #[test]
-fn figure6_has_a_row_for_every_size() {
-    let (_folder, store) = run_tiny("fig6");
+fn figure6_has_a_row_for_every_size_and_its_claim_leads_to_it() {
+    let (folder, store) = run_tiny("fig6");
     assert_eq!(csv_rows(&store, "fig6-times.csv").len(), 9 * 3);
+    let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("<a href=\"#fig6\">Figure 6</a>"));
+    assert!(page.contains("<figure id=\"fig6\">"));
 }
 
 #[test]

@@ -17,6 +17,7 @@ use evidence::Evidence;
 use geodp_report::{Table, Text, Tone, csv};
 use judge::{Judged, Verdict, judge};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// The claims, with three measurements of their own.
 #[derive(Debug, Default)]
@@ -65,15 +66,15 @@ impl Experiment for Claims {
     }
 
     fn draw(&self, store: &Store) -> Result<Option<Drawn>, Error> {
-        draw(store, &|_| None).map(Some)
+        draw(store, &BTreeMap::new()).map(Some)
     }
 }
 
-/// The claims as a section; `link` gives the place of a figure in the page.
+/// The claims as a section; `labels` are those of the figures on the page, by name.
 ///
 /// # Errors
 /// A store that cannot be read.
-pub fn draw(store: &Store, link: &dyn Fn(&str) -> Option<String>) -> Result<Drawn, Error> {
+pub fn draw(store: &Store, labels: &BTreeMap<String, String>) -> Result<Drawn, Error> {
     let judged = judge(&Evidence::gather(store)?);
     let mut drawn = Drawn::new("The nine claims");
     for key in CHECKS {
@@ -81,9 +82,9 @@ pub fn draw(store: &Store, link: &dyn Fn(&str) -> Option<String>) -> Result<Draw
     }
     let mut table = Table::new(["", "the paper’s claim", "verdict", "see"]);
     for claim in &judged {
-        let see = match (claim.figure, link(claim.figure)) {
+        let see = match (claim.figure, labels.get(claim.figure)) {
             ("", _) => Text::default(),
-            (name, Some(target)) => Text::default().link(name, target),
+            (name, Some(label)) => Text::default().link(label, format!("#{name}")),
             (name, None) => Text::from(name),
         };
         let number = Text::from(claim.number.to_string());

@@ -25,9 +25,19 @@ pub(super) fn draw(figure: &Direction, store: &Store) -> Result<Option<Drawn>, E
         let (own, rest) = errors.split_at(panel.points.len());
         errors = rest;
         let name = format!("{}{}", figure.id, panel.letter);
-        drawn = drawn.figure(&name, &chart(figure, panel, own), caption(panel, own));
+        let label = format!("Figure {}", place(figure, panel));
+        drawn = drawn.figure(&name, &label, &chart(figure, panel, own), caption(panel, own));
     }
     Ok(Some(drawn))
+}
+
+/// Number and, where there are several panels, letter: `3a`.
+fn place(figure: &Direction, panel: &Panel) -> String {
+    let number = figure.id.trim_start_matches("fig");
+    match figure.panels.len() {
+        1 => number.to_owned(),
+        _ => format!("{number}{}", panel.letter),
+    }
 }
 
 fn about(pooled: &Pooled) -> String {
@@ -72,8 +82,7 @@ fn chart(figure: &Direction, panel: &Panel, errors: &[Errors]) -> Chart {
         Vary::Batch => Axis::log("batch size B"),
         Vary::Beta => Axis::log("bounding factor β"),
     };
-    let number = figure.id.trim_start_matches("fig");
-    let title = format!("{number}{}: {}", panel.letter, fixed(panel));
+    let title = format!("{}: {}", place(figure, panel), fixed(panel));
     let mut chart = Chart::new(title, x, Axis::log("mean squared error"));
     let mut add = |name: &str, role: Role, pick: fn(&Errors) -> &Vec<f64>, dashed: bool| {
         let (points, bounds) = measured(panel, errors, pick);

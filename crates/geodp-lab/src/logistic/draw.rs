@@ -24,7 +24,8 @@ pub(super) fn draw(store: &Store) -> Result<Option<Drawn>, Error> {
         for protocol in Protocol::ALL {
             let name = format!("fig5{}-{}", panel.letter, protocol.name());
             let figure = chart(&panel, protocol, &runs);
-            drawn = drawn.figure(&name, &figure, caption(&panel, protocol, &runs));
+            let label = format!("Figure 5{}, {}", panel.letter, protocol.name());
+            drawn = drawn.figure(&name, &label, &figure, caption(&panel, protocol, &runs));
         }
     }
     Ok(Some(drawn))

@@ -41,7 +41,8 @@ pub(super) fn draw(table: &Table, store: &Store) -> Result<Option<Drawn>, Error>
                 format::significant(100.0 * share, 2)
             );
         }
-        drawn = drawn.figure(&name, &bars(table, *sigma, &own), text);
+        let label = format!("Table {}, σ = {sigma}", table.id.trim_start_matches("table"));
+        drawn = drawn.figure(&name, &label, &bars(table, *sigma, &own), text);
     }
     Ok(Some(drawn))
 }

@@ -114,7 +114,9 @@ pub(super) fn draw(table: &Table, store: &Store) -> Result<Option<Drawn>, Error>
         (Reading::Largest, "privacy-largest", "largest"),
         (Reading::Median, "privacy-median", "median"),
     ] {
-        drawn = drawn.figure(name, &chart(&lines, reading, word), caption(&lines, reading, word));
+        let label = format!("Equal measured privacy, {word}");
+        let chart = chart(&lines, reading, word);
+        drawn = drawn.figure(name, &label, &chart, caption(&lines, reading, word));
     }
     Ok(Some(drawn.with(|section| section.table(table_draw::privacy_table(table, &lines)))))
 }

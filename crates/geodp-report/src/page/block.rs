@@ -26,8 +26,15 @@ enum Block {
     Headline(Vec<(String, Text)>),
     Table(Table),
     Callout(Callout, Text),
-    Figure { wide: Box<Svg>, narrow: Box<Svg>, caption: Text },
+    Figure { name: Option<Name>, wide: Box<Svg>, narrow: Box<Svg>, caption: Text },
     Code(String),
+}
+
+/// What a figure is called where numbers in order of appearance would mislead.
+#[derive(Clone, Debug)]
+struct Name {
+    id: String,
+    label: String,
 }
 
 /// A titled part of a page.
@@ -81,9 +88,25 @@ impl Section {
 
     /// Adds a figure with a caption, which should state the finding. Figures number themselves.
     pub fn figure(self, figure: &dyn Figure, caption: impl Into<Text>) -> Section {
+        self.add_figure(None, figure, caption.into())
+    }
+
+    /// Adds a figure that has a name instead of a number, such as `Figure 3a` of a paper. Links reach
+    /// it as `#id`.
+    pub fn named_figure(
+        self,
+        id: impl Into<String>,
+        label: impl Into<String>,
+        figure: &dyn Figure,
+        caption: impl Into<Text>,
+    ) -> Section {
+        let name = Name { id: id.into(), label: label.into() };
+        self.add_figure(Some(name), figure, caption.into())
+    }
+
+    fn add_figure(self, name: Option<Name>, figure: &dyn Figure, caption: Text) -> Section {
         let (wide, narrow) = (figure.svg_at(Width::Wide), figure.svg_at(Width::Narrow));
-        let caption = caption.into();
-        self.with(Block::Figure { wide: Box::new(wide), narrow: Box::new(narrow), caption })
+        self.with(Block::Figure { name, wide: Box::new(wide), narrow: Box::new(narrow), caption })
     }
 
     /// Adds a block of code, such as the commands that reproduce a result.
@@ -138,12 +161,19 @@ impl Block {
                 paragraph(out, "", text);
                 out.push_str("</aside>\n");
             }
-            Block::Figure { wide, narrow, caption } => {
-                *figures += 1;
-                out.push_str(&format!("<figure id=\"figure-{figures}\">\n"));
+            Block::Figure { name, wide, narrow, caption } => {
+                let Name { id, label } = name.clone().unwrap_or_else(|| {
+                    *figures += 1;
+                    Name { id: format!("figure-{figures}"), label: format!("Figure {figures}") }
+                });
+                out.push_str("<figure id=\"");
+                escape_into(out, &id);
+                out.push_str("\">\n");
                 out.push_str(&wide.inline("wide"));
                 out.push_str(&narrow.inline("narrow"));
-                out.push_str(&format!("<figcaption><strong>Figure {figures}.</strong> "));
+                out.push_str("<figcaption><strong>");
+                escape_into(out, &label);
+                out.push_str(".</strong> ");
                 caption.write(out);
                 out.push_str("</figcaption>\n</figure>\n");
             }

@@ -55,7 +55,7 @@ impl Page {
         self
     }
 
-    /// The whole page. Sections are `#section-1`, …, figures `#figure-1`, … in order.
+    /// The whole page. Sections are `#section-1`, …, figures without a name `#figure-1`, … in order.
     pub fn to_html(&self) -> String {
         let title = escape(&self.title);
         let mut out = format!(
@@ -109,4 +109,26 @@ pub(crate) fn paragraph(out: &mut String, class: &str, text: &Text) {
     out.push_str(&format!("<p{class}>"));
     text.write(out);
     out.push_str("</p>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Axis, Chart};
+
+    #[test]
+    fn named_figures_keep_their_name_and_take_no_number() {
+        let chart = Chart::new("t", Axis::linear("x"), Axis::linear("y"));
+        let section = Section::new("s")
+            .figure(&chart, "one")
+            .named_figure("fig3a", "Figure 3a", &chart, "two")
+            .figure(&chart, "three");
+        let html = Page::new("p").section(section).to_html();
+        let places: Vec<usize> =
+            ["id=\"figure-1\"", "id=\"fig3a\"", "<strong>Figure 3a.</strong>", "id=\"figure-2\""]
+                .iter()
+                .map(|text| html.find(text).unwrap())
+                .collect();
+        assert!(places.is_sorted(), "{places:?}");
+    }
 }
