@@ -6,6 +6,9 @@ use super::text::Text;
 /// Cells of up to this many characters stay on one line: a name is not torn apart.
 const SHORT: usize = 16;
 
+/// Tables of more columns than this may grow beyond the text's column where the screen has room.
+const MANY: usize = 7;
+
 /// A table under construction.
 ///
 /// ```
@@ -57,7 +60,8 @@ impl Table {
             paragraph(out, "caption", caption);
         }
         // Focusable, so that a keyboard can scroll it.
-        out.push_str("<div class=\"scroll\" tabindex=\"0\" role=\"group\">\n<table>\n");
+        let class = if self.header.len() > MANY { "scroll wide" } else { "scroll" };
+        out.push_str(&format!("<div class=\"{class}\" tabindex=\"0\" role=\"group\">\n<table>\n"));
         out.push_str("<thead><tr>");
         cells(out, "th scope=\"col\"", "th", &self.header, &numeric);
         out.push_str("</tr></thead>\n<tbody>\n");
