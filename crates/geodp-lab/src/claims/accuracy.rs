@@ -4,9 +4,9 @@
 //! t·√(s²/n + s′²/m), with Student's t for n + m − 2 degrees of freedom at 95 %. A row of one seed
 //! shows no spread: the pooled one of all rows with several stands in, with t of many degrees.
 
-use super::judge::MARGIN;
 use crate::stats;
-use crate::tables::rows::{Beta, Method, Noise};
+use crate::tables::equal::MARGIN;
+use crate::tables::rows::{Beta, LARGE_BATCH, Method, Noise};
 use crate::tables::summary::Line;
 
 /// A difference between two rows of a table.
@@ -29,7 +29,8 @@ pub struct Difference {
 /// GeoDP at β = 0.1 against DP, and each add-on against the method it is added to.
 pub fn differences(table: &'static str, lines: &[Line], spread: f64) -> Vec<Difference> {
     let mut all = Vec::new();
-    for line in lines.iter().filter(|l| l.published.is_some() && l.row.method.batch == 16384) {
+    for line in lines.iter().filter(|l| l.published.is_some() && l.row.method.batch == LARGE_BATCH)
+    {
         let method = line.row.method;
         let geodp = method.noise == Noise::Geodp { beta: Beta::Fixed(0.1) };
         let base = if method.has_add_on() {

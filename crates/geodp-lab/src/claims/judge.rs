@@ -35,9 +35,6 @@ pub struct Judged {
     pub figure: &'static str,
 }
 
-/// Percentage points below which accuracies count as equal.
-pub const MARGIN: f64 = 0.5;
-
 /// Judges every claim.
 pub fn judge(evidence: &Evidence) -> Vec<Judged> {
     let all: [fn(&Evidence) -> Judged; 9] = [

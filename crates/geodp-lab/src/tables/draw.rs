@@ -1,7 +1,7 @@
 //! A table as a page section and a bar chart for each σ.
 
 use super::loss::Loss;
-use super::rows::Noise;
+use super::rows::{LARGE_BATCH, Noise, SMALL_BATCH};
 use super::star::Star;
 use super::summary::Line;
 use super::task::Which;
@@ -47,9 +47,6 @@ pub(super) fn draw(table: &Table, store: &Store) -> Result<Option<Drawn>, Error>
     Ok(Some(drawn))
 }
 
-/// The batch size of most rows.
-const LARGE_BATCH: u64 = 16384;
-
 /// How long DP's noise is beside the clipped mean gradient: σ·C·√d/B over the median ‖mean‖.
 fn noise_share(table: &Table, sigma: f64, store: &Store) -> Result<Option<f64>, Error> {
     let Some(star) = store.result::<Star>(table.id, STAR_KEY)? else { return Ok(None) };
@@ -70,7 +67,7 @@ pub(super) fn protocol(table: &Table, settings: &Settings) -> String {
         "{} for {} epochs, {} seed{}. Every gradient is clipped per sample at C = {}, batches are \
          drawn by Poisson sampling with rate B/N, the optimiser is SGD without momentum. The paper \
          does not state η; here it is searched for each perturbation, β, clipping rule, σ and B on \
-         the one grid {{{}}}: each rate trains for {} epochs at B = 8192 ({} at B = 16384, as many steps) on five sixths of the \
+         the one grid {{{}}}: each rate trains for {} epochs at B = {SMALL_BATCH} ({} at B = {LARGE_BATCH}, as many steps) on five sixths of the \
          training set, and the accuracy on the held-back sixth decides; where the winner stands at \
          the edge of what was tried, the grid goes on by factors of two, at most {} times. IS and \
          SUR use the rate of the method they are added to. “IS control” computes as many gradients \
@@ -81,8 +78,8 @@ pub(super) fn protocol(table: &Table, settings: &Settings) -> String {
         if settings.seeds == 1 { "" } else { "s" },
         train::CLIP_NORM,
         rates.join(", "),
-        scale.search_epochs(8192),
-        scale.search_epochs(16384),
+        scale.search_epochs(SMALL_BATCH),
+        scale.search_epochs(LARGE_BATCH),
         rate::MOST_MORE,
     );
     if scale.epochs != 20 {

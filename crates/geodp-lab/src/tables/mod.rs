@@ -235,7 +235,7 @@ impl Job {
     /// What is trained, at which σ.
     fn method(&self) -> (Method, f64) {
         match *self {
-            Job::Star => (Method::plain(Noise::None, 16384), 0.0),
+            Job::Star => (Method::plain(Noise::None, rows::LARGE_BATCH), 0.0),
             Job::Rate(method, sigma) | Job::Train(method, sigma, _) => (method, sigma),
         }
     }

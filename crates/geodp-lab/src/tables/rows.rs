@@ -133,6 +133,11 @@ impl Method {
     }
 }
 
+/// The smaller B of the tables.
+pub const SMALL_BATCH: u64 = 8192;
+/// The larger one, which most rows have.
+pub const LARGE_BATCH: u64 = 16384;
+
 /// σ of the two columns of Table 2.
 pub const TABLE2_SIGMAS: [f64; 2] = [10.0, 1.0];
 /// σ of the two columns of Table 3.
@@ -144,7 +149,7 @@ const fn geodp(beta: f64) -> Noise {
 
 /// IS, SUR, AUTO-S, PSAC, SUR+PSAC at B = 16384, in the paper's order.
 fn add_ons(noise: Noise, published: [[f64; 2]; 5]) -> impl Iterator<Item = Row> {
-    let plain = Method::plain(noise, 16384);
+    let plain = Method::plain(noise, LARGE_BATCH);
     let methods = [
         Method { importance: true, ..plain },
         Method { select: true, ..plain },
@@ -161,9 +166,9 @@ fn row(noise: Noise, batch: u64, published: [f64; 2]) -> Row {
 
 /// Rows the paper lacks.
 fn ours(noise_free: f64) -> [Row; 5] {
-    let ours = |noise, published| Row { method: Method::plain(noise, 16384), published };
+    let ours = |noise, published| Row { method: Method::plain(noise, LARGE_BATCH), published };
     let control = |noise| Row {
-        method: Method { control: true, ..Method::plain(noise, 16384) },
+        method: Method { control: true, ..Method::plain(noise, LARGE_BATCH) },
         published: None,
     };
     [
@@ -177,14 +182,16 @@ fn ours(noise_free: f64) -> [Row; 5] {
 
 /// Table 2: CNN on MNIST, σ = 10 and σ = 1.
 pub fn table2() -> Vec<Row> {
-    let mut rows =
-        vec![row(Noise::Dp, 8192, [87.93, 94.25]), row(Noise::Dp, 16384, [88.12, 95.52])];
+    let mut rows = vec![
+        row(Noise::Dp, SMALL_BATCH, [87.93, 94.25]),
+        row(Noise::Dp, LARGE_BATCH, [88.12, 95.52]),
+    ];
     let dp = [[88.43, 95.63], [88.47, 95.75], [88.40, 95.71], [88.48, 95.83], [89.83, 96.91]];
     rows.extend(add_ons(Noise::Dp, dp));
     rows.extend([
-        row(geodp(0.1), 8192, [90.31, 96.47]),
-        row(geodp(0.1), 16384, [93.58, 98.04]),
-        row(geodp(0.5), 8192, [53.80, 60.31]),
+        row(geodp(0.1), SMALL_BATCH, [90.31, 96.47]),
+        row(geodp(0.1), LARGE_BATCH, [93.58, 98.04]),
+        row(geodp(0.5), SMALL_BATCH, [53.80, 60.31]),
     ]);
     let geo = [[93.60, 98.13], [93.68, 98.22], [93.64, 98.17], [94.13, 98.24], [95.27, 98.69]];
     rows.extend(add_ons(geodp(0.1), geo));
@@ -194,14 +201,16 @@ pub fn table2() -> Vec<Row> {
 
 /// Table 3: ResNet on CIFAR-10, σ = 0.1 and σ = 0.01.
 pub fn table3() -> Vec<Row> {
-    let mut rows =
-        vec![row(Noise::Dp, 8192, [59.39, 63.27]), row(Noise::Dp, 16384, [60.12, 63.84])];
+    let mut rows = vec![
+        row(Noise::Dp, SMALL_BATCH, [59.39, 63.27]),
+        row(Noise::Dp, LARGE_BATCH, [60.12, 63.84]),
+    ];
     let dp = [[60.27, 64.07], [61.73, 64.83], [60.51, 63.91], [61.30, 64.71], [62.91, 65.60]];
     rows.extend(add_ons(Noise::Dp, dp));
     rows.extend([
-        row(geodp(1.0), 8192, [61.47, 65.93]),
-        row(geodp(1.0), 16384, [63.38, 66.51]),
-        row(geodp(0.1), 16384, [65.47, 67.35]),
+        row(geodp(1.0), SMALL_BATCH, [61.47, 65.93]),
+        row(geodp(1.0), LARGE_BATCH, [63.38, 66.51]),
+        row(geodp(0.1), LARGE_BATCH, [65.47, 67.35]),
     ]);
     let geo = [[65.51, 67.35], [65.53, 67.36], [65.58, 67.37], [65.58, 67.38], [66.03, 67.40]];
     rows.extend(add_ons(geodp(0.1), geo));
@@ -215,7 +224,7 @@ pub const PRIVACY_SIGMAS: [f64; 5] = [1.0, 3.0, 10.0, 30.0, 100.0];
 /// The methods of the comparison at equal measured privacy.
 pub fn equal_privacy() -> Vec<Row> {
     [Noise::Dp, geodp(0.1), geodp(0.01)]
-        .map(|noise| Row { method: Method::plain(noise, 16384), published: None })
+        .map(|noise| Row { method: Method::plain(noise, LARGE_BATCH), published: None })
         .to_vec()
 }
 

@@ -1,5 +1,6 @@
 //! What a table trains: data, network, and how large the experiment is.
 
+use super::rows::SMALL_BATCH;
 use crate::Error;
 use crate::options::{Options, Size};
 use geodp_data::{DataError, Dataset, Records, Shape, Split, cifar10, mnist};
@@ -20,7 +21,7 @@ impl Scale {
     /// Length of the search's trainings at this (full) B: a quarter of the training at B = 8192, and
     /// as many steps at any other B. Large steps need some forty before they pay.
     pub fn search_epochs(&self, batch: u64) -> u64 {
-        (self.epochs * batch).div_ceil(4 * 8192).max(1)
+        (self.epochs * batch).div_ceil(4 * SMALL_BATCH).max(1)
     }
 }
 
