@@ -55,6 +55,20 @@ pub enum Error {
         /// Its value.
         value: f64,
     },
+    /// A grid that sums or noise do not fit.
+    #[error("the grid has 2^{0} units in C; the exponent must be from 8 to 36")]
+    Grid(u32),
+    /// σ·2ᴷ outside [1, 2⁴⁰].
+    #[error(
+        "the noise multiplier σ = {noise_multiplier} does not fit a grid of 2^{bits} units in C: \
+         σ·2^{bits} must be 0 or in [1, 2^40]; choose another grid"
+    )]
+    NoiseOffGrid {
+        /// σ.
+        noise_multiplier: f64,
+        /// K.
+        bits: u32,
+    },
     /// B = 0.
     #[error("the expected batch size B is 0; it must be at least 1")]
     Batch,

@@ -43,6 +43,7 @@
 pub mod analysis;
 pub mod clip;
 mod error;
+pub mod exact;
 mod kernels;
 pub mod movement;
 pub mod noise;
@@ -52,7 +53,8 @@ pub mod sphere;
 
 pub use clip::{Clip, ClipNorm, ClipRule, Sensitivity};
 pub use error::Error;
+pub use exact::{Grid, RoundedNormal};
 pub use movement::{Direction, Movement};
 pub use noise::{NoiseSource, Origin, Purpose, Stream};
-pub use perturb::{Gaussian, Geometric, Perturb};
+pub use perturb::{ExactGaussian, ExactMean, Gaussian, Geometric, Perturb, PerturbSum};
 pub use real::Real;

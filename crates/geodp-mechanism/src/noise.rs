@@ -9,7 +9,9 @@
 //! not know the key. A seeded source is for experiments: whoever knows the seed knows the noise.
 
 use crate::Error;
-use crate::kernels::{Level, normal};
+use crate::exact::{RoundedNormal, round_pair};
+use crate::kernels::normal::{BLOCK, HALF};
+use crate::kernels::{Level, normal, rounded};
 use chacha20::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -142,6 +144,55 @@ impl Stream {
             normal::fill_block(level, &words, &mut block);
             rest.copy_from_slice(&block[..rest.len()]);
         }
+    }
+
+    /// Fills `out` with rounded normals: integers nearest to S·Z. In blocks of 256 words, as
+    /// [`fill_normals`](Self::fill_normals); both must not read the same stretch of a stream.
+    pub fn fill_rounded(&mut self, law: RoundedNormal, out: &mut [i64]) {
+        if law.scale() == 0.0 {
+            return out.fill(0);
+        }
+        let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
+        for block in blocks {
+            self.rounded_block(law, block);
+        }
+        if !rest.is_empty() {
+            let mut block = [0; BLOCK];
+            self.rounded_block(law, &mut block);
+            rest.copy_from_slice(&block[..rest.len()]);
+        }
+    }
+
+    fn rounded_block(&mut self, law: RoundedNormal, out: &mut [i64; BLOCK]) {
+        let level = Level::best();
+        let (scale, margin) = (law.scale(), law.margin());
+        let first_word = (self.cipher.get_word_pos() / 2) as u64;
+        let mut words = [0; 8 * BLOCK];
+        self.cipher.fill_bytes(&mut words);
+        if !rounded::round_block(level, &words, scale, margin, out) {
+            return;
+        }
+        let mut suspects = [false; HALF];
+        rounded::suspects(level, &words, scale, margin, &mut suspects);
+        for i in (0..HALF).filter(|i| suspects[*i]) {
+            let more = self.more_bits(first_word + i as u64);
+            let uniform = |first: usize, more: &[u64]| {
+                [normal::word(&words, first), more[0], more[1], more[2], more[3]]
+            };
+            let (first, second) = (uniform(i, &more[..4]), uniform(HALF + i, &more[4..]));
+            let [cosine, sine] = round_pair(&first, &second, scale);
+            (out[i], out[HALF + i]) = (cosine.value, sine.value);
+        }
+    }
+
+    /// More random bits for the pair whose first word is number `word` of this stream: a cipher
+    /// block of its own, 2⁴⁰ blocks or more behind what is ever read in order.
+    fn more_bits(&self, word: u64) -> [u64; 8] {
+        const FAR: u64 = 1 << 40;
+        let mut cipher = ChaCha20Rng::from_seed(self.cipher.get_seed());
+        cipher.set_stream(self.cipher.get_stream());
+        cipher.set_block_pos(FAR + word);
+        std::array::from_fn(|_| cipher.next_u64())
     }
 
     /// One standard normal.

@@ -11,6 +11,7 @@ pub(crate) mod elementary;
 pub(crate) mod movement;
 pub(crate) mod normal;
 pub(crate) mod rotate;
+pub(crate) mod rounded;
 pub(crate) mod scan;
 
 /// Which compiled version of the kernels runs.

@@ -12,7 +12,8 @@ use super::{elementary, multiversion};
 
 /// Normals (and words) in one block.
 pub(crate) const BLOCK: usize = 256;
-const HALF: usize = BLOCK / 2;
+/// Pairs in one block.
+pub(crate) const HALF: usize = BLOCK / 2;
 
 multiversion!(
     /// Turns one block of little-endian random words into standard normals.
@@ -27,8 +28,9 @@ fn float_of_u32(value: u64) -> f64 {
     f64::from_bits(TWO_52 | value) - f64::from_bits(TWO_52)
 }
 
+/// The word at `index` of a block.
 #[inline(always)]
-fn word(words: &[u8; 8 * BLOCK], index: usize) -> u64 {
+pub(crate) fn word(words: &[u8; 8 * BLOCK], index: usize) -> u64 {
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&words[8 * index..8 * index + 8]);
     u64::from_le_bytes(bytes)

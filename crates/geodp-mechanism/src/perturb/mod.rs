@@ -10,10 +10,12 @@
 //! chunk: for one source and step the output is the same for any number of threads. A step of a
 //! source is one release: perturbing two gradients with the same (source, step) would reuse noise.
 
+mod exact;
 mod gaussian;
 mod geometric;
 pub mod reference;
 
+pub use exact::{ExactGaussian, ExactMean, PerturbSum, mean_into, release_scalar};
 pub use gaussian::Gaussian;
 pub use geometric::Geometric;
 
@@ -53,7 +55,7 @@ pub trait Perturb<R: Real>: std::fmt::Debug + Send + Sync {
 /// Below this many coordinates, handing chunks to other threads costs more than it saves.
 const PARALLEL_FROM: usize = 8 * crate::kernels::rotate::CHUNK;
 
-fn check_noise_multiplier(noise_multiplier: f64) -> Result<f64, Error> {
+pub(crate) fn check_noise_multiplier(noise_multiplier: f64) -> Result<f64, Error> {
     if noise_multiplier.is_finite() && noise_multiplier >= 0.0 {
         Ok(noise_multiplier)
     } else {
