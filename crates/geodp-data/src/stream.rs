@@ -11,7 +11,7 @@
 
 use std::path::Path;
 
-use geodp_nn::{LayerSpec, Network, NetworkSpec};
+use geodp_nn::{LayerSpec, LinearSpec, Network, NetworkSpec};
 use serde::Serialize;
 
 use crate::shuffle::{SplitMix64, permutation};
@@ -192,7 +192,7 @@ fn network_for(data: &Dataset) -> Result<Network, DataError> {
     let shape = data.shape();
     let mut spec = NetworkSpec::cnn();
     spec.input = vec![shape.channels, shape.height, shape.width];
-    if let Some(LayerSpec::Linear { outputs, .. }) = spec.layers.last_mut() {
+    if let Some(LayerSpec::Linear(LinearSpec { outputs, .. })) = spec.layers.last_mut() {
         *outputs = data.classes();
     }
     spec.build().map_err(|error| DataError::Stream(error.to_string()))

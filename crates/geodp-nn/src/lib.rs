@@ -15,20 +15,27 @@
 
 mod error;
 mod layers;
+mod layout;
 mod network;
 mod parameter;
-mod plan;
+mod passes;
 mod presets;
-mod run;
 mod simd;
 mod spec;
 
 pub use error::Error;
+pub use layers::LayerSpec;
+pub use layers::avg_pool::AvgPoolSpec;
+pub use layers::conv2d::Conv2dSpec;
 pub use layers::cross_entropy::Loss;
+pub use layers::group_norm::GroupNormSpec;
+pub use layers::linear::LinearSpec;
+pub use layers::max_pool::MaxPoolSpec;
+pub use layers::residual::ResidualSpec;
 pub use network::{BatchOutcome, Evaluation, Network};
 pub use parameter::Parameter;
 pub use presets::ResnetSpec;
-pub use spec::{LayerSpec, NetworkSpec};
+pub use spec::NetworkSpec;
 
 /// Where samples come from. Inputs are normalised already; reading must be cheap, as every sample
 /// of a batch is read once for each pass.

@@ -2,10 +2,10 @@
 
 use crate::Samples;
 use crate::error::Error;
+use crate::layout::Layout;
 use crate::parameter::{Parameter, start_values};
-use crate::plan::Plan;
-use crate::run::batch::{Engine, Execute};
-use crate::run::{Goal, Pass};
+use crate::passes::batch::{Execute, Passes};
+use crate::passes::{Goal, Pass};
 use crate::simd::portable::Portable;
 use crate::simd::{Isa, Vector, Wide};
 #[cfg(target_arch = "x86_64")]
@@ -15,8 +15,8 @@ use crate::spec::NetworkSpec;
 /// A network that has been checked and laid out. It holds no weights: those are one flat `f32`
 /// vector, see [`Network::parameters`].
 pub struct Network {
-    plan: Plan,
-    engine: Box<dyn Execute>,
+    layout: Layout,
+    passes: Box<dyn Execute>,
 }
 
 /// What a pass over a batch showed of each sample.
@@ -51,11 +51,11 @@ impl Evaluation {
     }
 }
 
-fn engine<V: Vector>(plan: &Plan) -> Box<dyn Execute> {
-    if plan.only_linear() {
-        Box::new(Engine::<Wide<V>>::new())
+fn passes<V: Vector>(layout: &Layout) -> Box<dyn Execute> {
+    if layout.runs_wide() {
+        Box::new(Passes::<Wide<V>>::new())
     } else {
-        Box::new(Engine::<V>::new())
+        Box::new(Passes::<V>::new())
     }
 }
 
@@ -70,15 +70,15 @@ impl NetworkSpec {
     }
 
     pub(crate) fn build_for(&self, isa: Isa) -> Result<Network, Error> {
-        let plan = Plan::new(self)?;
-        let engine = match isa {
-            Isa::Portable => engine::<Portable>(&plan),
+        let layout = Layout::new(self)?;
+        let passes = match isa {
+            Isa::Portable => passes::<Portable>(&layout),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => engine::<F32x8>(&plan),
+            Isa::Avx2 => passes::<F32x8>(&layout),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => engine::<F32x16>(&plan),
+            Isa::Avx512 => passes::<F32x16>(&layout),
         };
-        Ok(Network { plan, engine })
+        Ok(Network { layout, passes })
     }
 }
 
@@ -89,33 +89,33 @@ fn check_len(what: &'static str, actual: usize, expected: usize) -> Result<(), E
 impl Network {
     /// Number of parameters d.
     pub fn dim(&self) -> usize {
-        self.plan.dim
+        self.layout.dim
     }
 
     /// Values of one input.
     pub fn input_len(&self) -> usize {
-        self.plan.input_len
+        self.layout.input_len
     }
 
     /// Number of classes; 2 for one output with a sigmoid.
     pub fn classes(&self) -> usize {
-        self.plan.classes
+        self.layout.classes
     }
 
     /// Names, shapes and places of the parameters in the flat vector.
     pub fn parameters(&self) -> &[Parameter] {
-        &self.plan.parameters
+        &self.layout.parameters
     }
 
     /// Floating-point operations of one sample's forward and backward pass, a multiply-add being
     /// two; what normalisation, pooling and activations do is not counted.
     pub fn flops_per_sample(&self) -> u64 {
-        2 * self.plan.multiply_adds
+        2 * self.layout.multiply_adds
     }
 
     /// First weights, drawn from PyTorch's default distributions; the same for the same seed.
     pub fn init(&self, seed: u64) -> Vec<f32> {
-        start_values(&self.plan.parameters, seed)
+        start_values(&self.layout.parameters, seed)
     }
 
     /// Σ_i w(‖g_i‖)·g_i over the samples named by `batch`, into `sum`, and each sample's norm and
@@ -154,8 +154,8 @@ impl Network {
         sum: &mut [f32],
     ) -> Result<BatchOutcome, Error> {
         let pass = self.check(weights, samples, batch)?;
-        check_len("the sum", sum.len(), self.plan.dim)?;
-        Ok(self.engine.gradient(pass, weights, batch, Goal::Weighted(weight_of), sum))
+        check_len("the sum", sum.len(), self.layout.dim)?;
+        Ok(self.passes.gradient(pass, weights, batch, Goal::Weighted(weight_of), sum))
     }
 
     /// Σ_i g_i, the ordinary gradient, which is not private. Gradients that are not finite count.
@@ -170,8 +170,8 @@ impl Network {
         sum: &mut [f32],
     ) -> Result<BatchOutcome, Error> {
         let pass = self.check(weights, samples, batch)?;
-        check_len("the sum", sum.len(), self.plan.dim)?;
-        Ok(self.engine.gradient(pass, weights, batch, Goal::Gradient, sum))
+        check_len("the sum", sum.len(), self.layout.dim)?;
+        Ok(self.passes.gradient(pass, weights, batch, Goal::Gradient, sum))
     }
 
     /// The gradient of one sample's loss, as it is.
@@ -201,8 +201,8 @@ impl Network {
         gradients: &mut [f32],
     ) -> Result<(), Error> {
         let pass = self.check(weights, samples, batch)?;
-        check_len("the gradients", gradients.len(), batch.len() * self.plan.dim)?;
-        self.engine.sample_gradients(pass, weights, batch, gradients);
+        check_len("the gradients", gradients.len(), batch.len() * self.layout.dim)?;
+        self.passes.sample_gradients(pass, weights, batch, gradients);
         Ok(())
     }
 
@@ -217,7 +217,7 @@ impl Network {
         batch: &[u32],
     ) -> Result<Evaluation, Error> {
         let pass = self.check(weights, samples, batch)?;
-        Ok(self.engine.evaluate(pass, weights, batch, None))
+        Ok(self.passes.evaluate(pass, weights, batch, None))
     }
 
     /// Class probabilities, `[sample of the batch][class]`, and mean loss and hits.
@@ -232,8 +232,8 @@ impl Network {
         probabilities: &mut [f32],
     ) -> Result<Evaluation, Error> {
         let pass = self.check(weights, samples, batch)?;
-        check_len("probabilities", probabilities.len(), batch.len() * self.plan.classes)?;
-        Ok(self.engine.evaluate(pass, weights, batch, Some(probabilities)))
+        check_len("probabilities", probabilities.len(), batch.len() * self.layout.classes)?;
+        Ok(self.passes.evaluate(pass, weights, batch, Some(probabilities)))
     }
 
     fn check<'a>(
@@ -242,9 +242,9 @@ impl Network {
         samples: &'a dyn Samples,
         batch: &[u32],
     ) -> Result<Pass<'a>, Error> {
-        check_len("the weight vector", weights.len(), self.plan.dim)?;
-        check_len("a sample's input", samples.input_len(), self.plan.input_len)?;
-        let (count, classes) = (samples.len(), self.plan.classes);
+        check_len("the weight vector", weights.len(), self.layout.dim)?;
+        check_len("a sample's input", samples.input_len(), self.layout.input_len)?;
+        let (count, classes) = (samples.len(), self.layout.classes);
         for &index in batch {
             if index as usize >= count {
                 return Err(Error::Index { index, samples: count });
@@ -254,7 +254,7 @@ impl Network {
                 return Err(Error::Label { index, label, classes });
             }
         }
-        Ok(Pass { plan: &self.plan, samples, packed: Vec::new(), packed_of: Vec::new() })
+        Ok(Pass { layout: &self.layout, samples, packed: Vec::new(), packed_of: Vec::new() })
     }
 }
 

@@ -1,7 +1,13 @@
 //! The four models of the paper, as descriptions like any other.
 
+use crate::layers::LayerSpec;
+use crate::layers::conv2d::Conv2dSpec;
 use crate::layers::cross_entropy::Loss;
-use crate::spec::{LayerSpec, NetworkSpec};
+use crate::layers::group_norm::GroupNormSpec;
+use crate::layers::linear::LinearSpec;
+use crate::layers::max_pool::MaxPoolSpec;
+use crate::layers::residual::ResidualSpec;
+use crate::spec::NetworkSpec;
 use serde::{Deserialize, Serialize};
 
 /// Widths and strides of the ResNet's three residual blocks.
@@ -42,11 +48,12 @@ impl Default for ResnetSpec {
 }
 
 fn linear(name: impl Into<String>, outputs: usize) -> LayerSpec {
-    LayerSpec::Linear { name: Some(name.into()), outputs, bias: true }
+    LayerSpec::Linear(LinearSpec { name: Some(name.into()), outputs, bias: true })
 }
 
 fn conv(name: &str, outputs: usize, kernel: usize, stride: usize, padding: usize) -> LayerSpec {
-    LayerSpec::Conv2d { name: Some(name.into()), outputs, kernel, stride, padding, bias: true }
+    let name = Some(name.into());
+    LayerSpec::Conv2d(Conv2dSpec { name, outputs, kernel, stride, padding, bias: true })
 }
 
 impl NetworkSpec {
@@ -72,7 +79,7 @@ impl NetworkSpec {
 
     /// The convolutional network with 21,840 parameters for 28×28 images in ten classes.
     pub fn cnn() -> Self {
-        let pool = || LayerSpec::MaxPool { kernel: 2, stride: None };
+        let pool = || LayerSpec::MaxPool(MaxPoolSpec { kernel: 2, stride: None });
         let layers = vec![
             conv("conv1", 10, 5, 1, 0),
             pool(),
@@ -93,7 +100,8 @@ impl NetworkSpec {
     /// convolution.
     pub fn resnet(spec: &ResnetSpec) -> Self {
         let norm = |name: &str| {
-            spec.groups.map(|groups| LayerSpec::GroupNorm { name: Some(name.into()), groups })
+            let named = |groups| GroupNormSpec { name: Some(name.into()), groups };
+            spec.groups.map(|groups| LayerSpec::GroupNorm(named(groups)))
         };
         let mut layers = vec![conv("stem", spec.stem, 3, spec.stem_stride, 1)];
         layers.extend(norm("stem_norm"));
@@ -108,11 +116,8 @@ impl NetworkSpec {
             if stride != 1 || width != channels {
                 shortcut.push(conv("shortcut", width, 1, stride, 0));
             }
-            layers.push(LayerSpec::Residual {
-                name: Some(format!("block{}", at + 1)),
-                body,
-                shortcut,
-            });
+            let name = Some(format!("block{}", at + 1));
+            layers.push(LayerSpec::Residual(ResidualSpec { name, body, shortcut }));
             channels = width;
         }
         layers.extend([LayerSpec::GlobalAvgPool, linear("fc", spec.classes)]);

@@ -4,19 +4,22 @@
 mod common;
 
 use common::{Random, Table, loss, slope, table};
-use geodp_nn::{LayerSpec, Loss, Network, NetworkSpec, ResnetSpec};
+use geodp_nn::{
+    AvgPoolSpec, Conv2dSpec, GroupNormSpec, LayerSpec, LinearSpec, Loss, MaxPoolSpec, Network,
+    NetworkSpec, ResidualSpec, ResnetSpec,
+};
 use proptest::prelude::*;
 
 fn conv(outputs: usize, kernel: usize, stride: usize, padding: usize, bias: bool) -> LayerSpec {
-    LayerSpec::Conv2d { name: None, outputs, kernel, stride, padding, bias }
+    LayerSpec::Conv2d(Conv2dSpec { name: None, outputs, kernel, stride, padding, bias })
 }
 
 fn linear(outputs: usize) -> LayerSpec {
-    LayerSpec::Linear { name: None, outputs, bias: true }
+    LayerSpec::Linear(LinearSpec { name: None, outputs, bias: true })
 }
 
 fn norm(groups: usize) -> LayerSpec {
-    LayerSpec::GroupNorm { name: None, groups }
+    LayerSpec::GroupNorm(GroupNormSpec { name: None, groups })
 }
 
 /// First weights moved a little, so that neither biases nor scales sit at special values.
@@ -109,9 +112,9 @@ fn convolutions_of_every_tile() {
 fn pools() {
     for (kernel, stride) in [(2, None), (3, None), (3, Some(2)), (2, Some(1)), (2, Some(3))] {
         for (height, width) in [(6, 6), (7, 6), (6, 7), (5, 9)] {
-            let max = LayerSpec::MaxPool { kernel, stride };
+            let max = LayerSpec::MaxPool(MaxPoolSpec { kernel, stride });
             check(&images(2, height, width, vec![conv(3, 3, 1, 1, true), max]), 20, 3);
-            let mean = LayerSpec::AvgPool { kernel, stride };
+            let mean = LayerSpec::AvgPool(AvgPoolSpec { kernel, stride });
             check(&images(2, height, width, vec![conv(3, 3, 1, 1, true), mean]), 20, 4);
         }
     }
@@ -122,7 +125,8 @@ fn pools() {
 fn pools_of_equal_values() {
     for (kernel, stride) in [(2, None), (3, Some(2))] {
         let data = Table { inputs: vec![vec![0.7; 36]; 3], labels: vec![0, 1, 2] };
-        let layers = vec![conv(2, 1, 1, 0, true), LayerSpec::MaxPool { kernel, stride }];
+        let layers =
+            vec![conv(2, 1, 1, 0, true), LayerSpec::MaxPool(MaxPoolSpec { kernel, stride })];
         check_on(&images(1, 6, 6, layers), &data, 40, 5);
     }
 }
@@ -139,7 +143,8 @@ fn group_normalisation() {
 
 #[test]
 fn residual_branches() {
-    let residual = |body, shortcut| LayerSpec::Residual { name: None, body, shortcut };
+    let residual =
+        |body, shortcut| LayerSpec::Residual(ResidualSpec { name: None, body, shortcut });
     let cases = [
         // An identity, and an activation at the head and at the end of a body.
         vec![conv(4, 3, 1, 1, true), residual(vec![conv(4, 3, 1, 1, true)], vec![])],
@@ -174,9 +179,9 @@ fn residual_branches() {
 }
 
 fn rename_shortcut(mut layer: LayerSpec) -> LayerSpec {
-    if let LayerSpec::Residual { shortcut, .. } = &mut layer {
+    if let LayerSpec::Residual(ResidualSpec { shortcut, .. }) = &mut layer {
         for inner in shortcut {
-            if let LayerSpec::Conv2d { name, .. } = inner {
+            if let LayerSpec::Conv2d(Conv2dSpec { name, .. }) = inner {
                 *name = Some("shortcut".into());
             }
         }
@@ -202,24 +207,17 @@ fn any_layer() -> impl Strategy<Value = LayerSpec> {
             |(outputs, kernel, stride, padding, bias)| conv(outputs, kernel, stride, padding, bias)
         ),
         (1..4usize, proptest::option::of(1..4usize))
-            .prop_map(|(kernel, stride)| LayerSpec::MaxPool { kernel, stride }),
+            .prop_map(|(kernel, stride)| LayerSpec::MaxPool(MaxPoolSpec { kernel, stride })),
         (1..4usize, proptest::option::of(1..4usize))
-            .prop_map(|(kernel, stride)| LayerSpec::AvgPool { kernel, stride }),
+            .prop_map(|(kernel, stride)| LayerSpec::AvgPool(AvgPoolSpec { kernel, stride })),
         Just(LayerSpec::Relu),
         Just(LayerSpec::Tanh),
         (1..3usize).prop_map(norm),
         (any::<bool>(), 1..4usize).prop_map(|(first, channels)| {
             let mut body = vec![conv(channels, 3, 1, 1, true)];
             body.insert(usize::from(!first), LayerSpec::Relu);
-            let shortcut = LayerSpec::Conv2d {
-                name: Some("shortcut".into()),
-                outputs: channels,
-                kernel: 1,
-                stride: 1,
-                padding: 0,
-                bias: true,
-            };
-            LayerSpec::Residual { name: None, body, shortcut: vec![shortcut] }
+            let shortcut = vec![conv(channels, 1, 1, 0, true)];
+            rename_shortcut(LayerSpec::Residual(ResidualSpec { name: None, body, shortcut }))
         }),
     ]
 }

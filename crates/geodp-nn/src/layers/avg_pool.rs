@@ -1,8 +1,52 @@
 //! y = mean of each k×k window, stride s, no padding; the global average is the window that is the
 //! whole plane. Backward, every place of a window receives dy / window size.
 
-use super::{Backward, Forward, Layer};
+use super::{AnyLayer, Backward, Describe, Forward, Layer};
+use crate::error::Error;
+use crate::layout::{Builder, Place, Value};
 use crate::simd::Vector;
+use serde::{Deserialize, Serialize};
+
+/// Mean of square windows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AvgPoolSpec {
+    /// Side of the window.
+    pub kernel: usize,
+    /// Step between windows; the side if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stride: Option<usize>,
+}
+
+impl Describe for AvgPoolSpec {
+    fn kind(&self) -> &'static str {
+        "avg_pool"
+    }
+
+    fn lay_out(&self, place: &Place<'_>, x: Value, to: &mut Builder) -> Result<Value, Error> {
+        let stride = self.stride.unwrap_or(self.kernel);
+        let ([channels, height, width], out) = place.windows(self.kernel, stride)?;
+        let (kernel_height, kernel_width) = (self.kernel, self.kernel);
+        let layer = AvgPool { channels, height, width, kernel_height, kernel_width, stride };
+        to.step(place, AnyLayer::AvgPool(layer), &x, out, Vec::new(), 0)
+    }
+}
+
+/// The description of the window that is the whole plane.
+pub(crate) struct GlobalAvgPool;
+
+impl Describe for GlobalAvgPool {
+    fn kind(&self) -> &'static str {
+        "global_avg_pool"
+    }
+
+    fn lay_out(&self, place: &Place<'_>, x: Value, to: &mut Builder) -> Result<Value, Error> {
+        let [channels, height, width] = place.planes()?;
+        let (kernel_height, kernel_width) = (height, width);
+        let layer = AvgPool { channels, height, width, kernel_height, kernel_width, stride: 1 };
+        to.step(place, AnyLayer::AvgPool(layer), &x, vec![channels], Vec::new(), 0)
+    }
+}
 
 pub(crate) struct AvgPool {
     pub(crate) channels: usize,

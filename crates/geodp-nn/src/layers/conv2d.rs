@@ -8,8 +8,72 @@
 
 use super::conv2d_gradient::weight_gradient;
 use super::correlate::Correlation;
-use super::{Backward, Forward, Layer};
+use super::{AnyLayer, Backward, Describe, Forward, Layer};
+use crate::error::Error;
+use crate::layout::{Builder, LARGEST, Place, Value};
+use crate::parameter::Start;
 use crate::simd::Vector;
+use serde::{Deserialize, Serialize};
+
+/// Convolution with a square kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Conv2dSpec {
+    /// Prefix of its parameters' names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Output channels.
+    pub outputs: usize,
+    /// Side of the kernel.
+    pub kernel: usize,
+    /// Step between places of the kernel.
+    #[serde(default = "crate::spec::one")]
+    pub stride: usize,
+    /// Zeros around the input.
+    #[serde(default)]
+    pub padding: usize,
+    /// Whether there is a bias for each output channel.
+    #[serde(default = "crate::spec::yes")]
+    pub bias: bool,
+}
+
+impl Describe for Conv2dSpec {
+    fn kind(&self) -> &'static str {
+        "conv2d"
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    fn lay_out(&self, place: &Place<'_>, x: Value, to: &mut Builder) -> Result<Value, Error> {
+        let [channels, height, width] = place.planes()?;
+        let &Self { outputs, kernel, stride, padding, bias, .. } = self;
+        place.positive("outputs", outputs)?;
+        place.positive("kernel", kernel)?;
+        place.positive("stride", stride)?;
+        if padding > LARGEST || kernel.saturating_sub(2 * padding) > height.min(width) {
+            return Err(place.wrong(format!(
+                "its kernel of side {kernel} with padding {padding} is larger than that"
+            )));
+        }
+        let weight = vec![outputs, channels, kernel, kernel];
+        place.sane(&weight, "it is too large")?;
+        let shape = ConvShape { channels, height, width, outputs, kernel, stride, padding, bias };
+        let out = vec![outputs, shape.out_height(), shape.out_width()];
+        let padded = [channels.max(outputs), height + 2 * padding, width + 2 * padding];
+        place.sane(&out, "its output is too large")?;
+        place.sane(&padded, "its output is too large")?;
+        let start = Start::Uniform { fan_in: channels * kernel * kernel };
+        let mut parameters = vec![("weight", weight, start)];
+        if bias {
+            parameters.push(("bias", vec![outputs], start));
+        }
+        let cost = shape.weights() * out[1] * out[2];
+        let layer = AnyLayer::Conv2d(Box::new(Conv2d::new(shape)));
+        to.step(place, layer, &x, out, parameters, cost)
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Conv2d {
@@ -45,10 +109,6 @@ impl ConvShape {
 
     pub(crate) fn weights(&self) -> usize {
         self.outputs * self.channels * self.kernel * self.kernel
-    }
-
-    pub(crate) fn parameters(&self) -> usize {
-        self.weights() + if self.bias { self.outputs } else { 0 }
     }
 }
 
@@ -128,31 +188,6 @@ impl Conv2d {
         }
         Self { shape, forward, x_padding, dy_padding: (left, right), phases }
     }
-
-    /// Vectors of scratch space that it needs.
-    pub(crate) fn scratch(&self) -> usize {
-        let shape = &self.shape;
-        let x = shape.channels * shape.height * self.forward.source_stride;
-        let dy_stride = shape.out_width() + self.dy_padding.0 + self.dy_padding.1;
-        x.max(shape.outputs * shape.out_height() * dy_stride)
-    }
-
-    pub(crate) fn pack(&self, parameters: &[f32], packed: &mut Vec<f32>) {
-        let ConvShape { channels, kernel, stride, outputs, .. } = self.shape;
-        let (weight, bias) = parameters.split_at(self.shape.weights());
-        let at = |o, c, j, i| weight[((o * channels + c) * kernel + j) * kernel + i];
-        self.forward.pack(at, packed);
-        packed.extend_from_slice(bias);
-        packed.resize(packed.len() + if self.shape.bias { 0 } else { outputs }, 0.0);
-        for (phase, [phase_y, phase_x]) in &self.phases {
-            let turned = |c, o, j, i| {
-                let j = phase_y + stride * (phase.taps_y - 1 - j);
-                let i = phase_x + stride * (phase.taps_x - 1 - i);
-                at(o, c, j, i)
-            };
-            phase.pack(turned, packed);
-        }
-    }
 }
 
 /// Copies rows into `scratch` with zeros left and right, if there are any to add.
@@ -177,12 +212,35 @@ fn padded<'a, V: Vector>(
 }
 
 impl Layer for Conv2d {
+    /// Its sums fill the registers of one vector; wider ones pay for linear layers alone.
+    const RUNS_WIDE: bool = false;
+
+    fn scratch(&self) -> usize {
+        let shape = &self.shape;
+        let x = shape.channels * shape.height * self.forward.source_stride;
+        let dy_stride = shape.out_width() + self.dy_padding.0 + self.dy_padding.1;
+        x.max(shape.outputs * shape.out_height() * dy_stride)
+    }
+
+    fn pack<V: Vector>(&self, parameters: &[f32], packed: &mut Vec<f32>) {
+        let ConvShape { channels, kernel, stride, outputs, .. } = self.shape;
+        let (weight, bias) = parameters.split_at(self.shape.weights());
+        let at = |o, c, j, i| weight[((o * channels + c) * kernel + j) * kernel + i];
+        self.forward.pack(at, packed);
+        packed.extend_from_slice(bias);
+        packed.resize(packed.len() + if self.shape.bias { 0 } else { outputs }, 0.0);
+        for (phase, [phase_y, phase_x]) in &self.phases {
+            let turned = |c, o, j, i| {
+                let j = phase_y + stride * (phase.taps_y - 1 - j);
+                let i = phase_x + stride * (phase.taps_x - 1 - i);
+                at(o, c, j, i)
+            };
+            phase.pack(turned, packed);
+        }
+    }
+
     #[inline(always)]
     fn forward<V: Vector>(&self, io: Forward<'_, V>) {
-        // Wide vectors are for networks without convolutions; this spares compiling it for them.
-        if V::PARTS > 1 {
-            return;
-        }
         let (weights, rest) = io.packed.split_at(self.shape.weights());
         let x = padded(io.x, self.shape.width, self.x_padding, io.scratch);
         self.forward.run(x, weights, &rest[..self.shape.outputs], io.y);
@@ -190,9 +248,6 @@ impl Layer for Conv2d {
 
     #[inline(always)]
     fn backward<V: Vector>(&self, io: Backward<'_, V>) {
-        if V::PARTS > 1 {
-            return;
-        }
         let shape = &self.shape;
         let x = padded(io.x, shape.width, self.x_padding, io.scratch);
         let x_stride = self.forward.source_stride;

@@ -8,7 +8,7 @@
 #![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
 
 use super::conv2d::ConvShape;
-use super::{even_parts, parts_of};
+use super::parts::{even_parts, parts_of};
 use crate::simd::{Kernel, Vector};
 
 /// Bytes of dy and x that one band should touch: a good half of a 32 KiB L1 cache.

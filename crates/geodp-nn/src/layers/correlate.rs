@@ -9,7 +9,7 @@
 
 #![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
 
-use super::{even_parts, parts_of};
+use super::parts::{even_parts, parts_of};
 use crate::simd::{Kernel, Vector};
 
 /// Shapes of one correlation. Source rows must hold every column that is touched.

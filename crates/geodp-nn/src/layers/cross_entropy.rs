@@ -6,7 +6,7 @@
 
 #![allow(clippy::needless_range_loop, reason = "several arrays share the index")]
 
-use crate::simd::{Kernel, Vector};
+use crate::simd::{Kernel, MOST_LANES, Vector};
 use serde::{Deserialize, Serialize};
 
 /// What the last layer's outputs are held against.
@@ -51,9 +51,9 @@ impl<V: Vector> CrossEntropy<'_, V> {
         let classes = self.logits.len();
         let top = self.logits.iter().fold(self.logits[0], |top, z| top.max(*z));
         // The first class to reach the top wins, as in PyTorch's argmax.
-        let mut winner = [u32::MAX; 64];
-        let (mut tops, mut row) = ([0.0f32; 64], [0.0f32; 64]);
-        let mut at_label = [0.0f32; 64];
+        let mut winner = [u32::MAX; MOST_LANES];
+        let (mut tops, mut row) = ([0.0f32; MOST_LANES], [0.0f32; MOST_LANES]);
+        let mut at_label = [0.0f32; MOST_LANES];
         top.store(&mut tops);
         let mut total = V::zero();
         for (class, (z, dz)) in self.logits.iter().zip(self.dz.iter_mut()).enumerate() {
@@ -96,7 +96,8 @@ impl<V: Vector> CrossEntropy<'_, V> {
     #[inline(always)]
     fn sigmoid(self) -> usize {
         let lanes = self.labels.len();
-        let (mut z, mut dz, mut winner) = ([0.0f32; 64], [0.0f32; 64], [u32::MAX; 64]);
+        let (mut z, mut dz, mut winner) =
+            ([0.0f32; MOST_LANES], [0.0f32; MOST_LANES], [u32::MAX; MOST_LANES]);
         self.logits[0].store(&mut z);
         for lane in 0..lanes {
             let (z, label) = (z[lane], self.labels[lane] as f32);

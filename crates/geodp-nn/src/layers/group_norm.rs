@@ -5,8 +5,48 @@
 //! dx = (h − mean h − x̂·mean(h·x̂))/√(variance + ε). The statistics are found again in the backward
 //! pass: two sums over a group cost less than to keep them for every block. Packed: γ, then β.
 
-use super::{Backward, Forward, Layer};
+use super::{AnyLayer, Backward, Describe, Forward, Layer};
+use crate::error::Error;
+use crate::layout::{Builder, Place, Value};
+use crate::parameter::Start;
 use crate::simd::Vector;
+use serde::{Deserialize, Serialize};
+
+/// Normalises groups of channels within each sample, then scales and shifts each channel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupNormSpec {
+    /// Prefix of its parameters' names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// How many groups; divides the channels.
+    pub groups: usize,
+}
+
+impl Describe for GroupNormSpec {
+    fn kind(&self) -> &'static str {
+        "group_norm"
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    fn lay_out(&self, place: &Place<'_>, x: Value, to: &mut Builder) -> Result<Value, Error> {
+        let [channels, height, width] = place.planes()?;
+        let groups = self.groups;
+        if groups == 0 || !channels.is_multiple_of(groups) {
+            return Err(place.wrong(format!("{groups} groups do not divide {channels} channels")));
+        }
+        let parameters = vec![
+            ("weight", vec![channels], Start::Constant(1)),
+            ("bias", vec![channels], Start::Constant(0)),
+        ];
+        let layer = GroupNorm { channels, groups, plane: height * width };
+        let shape = x.shape.clone();
+        to.step(place, AnyLayer::GroupNorm(layer), &x, shape, parameters, 0)
+    }
+}
 
 /// As PyTorch's default.
 const EPSILON: f32 = 1e-5;
@@ -19,10 +59,6 @@ pub(crate) struct GroupNorm {
 }
 
 impl GroupNorm {
-    pub(crate) fn parameters(&self) -> usize {
-        2 * self.channels
-    }
-
     #[inline(always)]
     fn statistics<V: Vector>(&self, group: &[V]) -> (V, V) {
         let share = V::splat(1.0 / group.len() as f32);

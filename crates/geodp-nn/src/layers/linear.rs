@@ -8,8 +8,53 @@
 
 #![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
 
-use super::{Backward, Forward, Layer, parts_of};
+use super::parts::parts_of;
+use super::{AnyLayer, Backward, Describe, Forward, Layer};
+use crate::error::Error;
+use crate::layout::{Builder, Place, Value};
+use crate::parameter::Start;
 use crate::simd::{Kernel, Vector};
+use serde::{Deserialize, Serialize};
+
+/// y = W·x + b of a flat input.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinearSpec {
+    /// Prefix of its parameters' names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Output features.
+    pub outputs: usize,
+    /// Whether there is a b.
+    #[serde(default = "crate::spec::yes")]
+    pub bias: bool,
+}
+
+impl Describe for LinearSpec {
+    fn kind(&self) -> &'static str {
+        "linear"
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    fn lay_out(&self, place: &Place<'_>, x: Value, to: &mut Builder) -> Result<Value, Error> {
+        let [inputs] = *place.input else {
+            return Err(place.wrong("it needs a flat input: put a flatten layer before it"));
+        };
+        let outputs = self.outputs;
+        place.positive("outputs", outputs)?;
+        place.sane(&[inputs, outputs], "it is too large")?;
+        let start = Start::Uniform { fan_in: inputs };
+        let mut parameters = vec![("weight", vec![outputs, inputs], start)];
+        if self.bias {
+            parameters.push(("bias", vec![outputs], start));
+        }
+        let layer = Linear { inputs, outputs, bias: self.bias };
+        to.step(place, AnyLayer::Linear(layer), &x, vec![outputs], parameters, inputs * outputs)
+    }
+}
 
 pub(crate) struct Linear {
     pub(crate) inputs: usize,
@@ -20,21 +65,6 @@ pub(crate) struct Linear {
 /// Rows of register tiles: at most twelve accumulators.
 const fn tile_rows<V: Vector>() -> &'static [usize] {
     if V::PARTS == 1 { &[12, 8, 4, 2, 1] } else { &[3, 2, 1] }
-}
-
-impl Linear {
-    pub(crate) fn parameters(&self) -> usize {
-        self.outputs * (self.inputs + usize::from(self.bias))
-    }
-
-    pub(crate) fn pack<V: Vector>(&self, parameters: &[f32], packed: &mut Vec<f32>) {
-        let (inputs, outputs) = (self.inputs, self.outputs);
-        let (weight, bias) = parameters.split_at(inputs * outputs);
-        pack_tiles::<V>(outputs, inputs, |row, column| weight[row * inputs + column], packed);
-        packed.extend_from_slice(bias);
-        packed.resize(packed.len() + if self.bias { 0 } else { outputs }, 0.0);
-        pack_tiles::<V>(inputs, outputs, |row, column| weight[column * inputs + row], packed);
-    }
 }
 
 fn pack_tiles<V: Vector>(
@@ -53,6 +83,15 @@ fn pack_tiles<V: Vector>(
 }
 
 impl Layer for Linear {
+    fn pack<V: Vector>(&self, parameters: &[f32], packed: &mut Vec<f32>) {
+        let (inputs, outputs) = (self.inputs, self.outputs);
+        let (weight, bias) = parameters.split_at(inputs * outputs);
+        pack_tiles::<V>(outputs, inputs, |row, column| weight[row * inputs + column], packed);
+        packed.extend_from_slice(bias);
+        packed.resize(packed.len() + if self.bias { 0 } else { outputs }, 0.0);
+        pack_tiles::<V>(inputs, outputs, |row, column| weight[column * inputs + row], packed);
+    }
+
     #[inline(always)]
     fn forward<V: Vector>(&self, io: Forward<'_, V>) {
         let (tiles, rest) = io.packed.split_at(self.inputs * self.outputs);

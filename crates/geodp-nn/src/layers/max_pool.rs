@@ -2,8 +2,36 @@
 //! place (row by row, as in PyTorch) that holds the maximum, which is found again from x: cheaper
 //! than to keep an index for every lane.
 
-use super::{Backward, Forward, Layer};
+use super::{AnyLayer, Backward, Describe, Forward, Layer};
+use crate::error::Error;
+use crate::layout::{Builder, Place, Value};
 use crate::simd::Vector;
+use serde::{Deserialize, Serialize};
+
+/// Maximum of square windows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MaxPoolSpec {
+    /// Side of the window.
+    pub kernel: usize,
+    /// Step between windows; the side if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stride: Option<usize>,
+}
+
+impl Describe for MaxPoolSpec {
+    fn kind(&self) -> &'static str {
+        "max_pool"
+    }
+
+    fn lay_out(&self, place: &Place<'_>, x: Value, to: &mut Builder) -> Result<Value, Error> {
+        let kernel = self.kernel;
+        let stride = self.stride.unwrap_or(kernel);
+        let ([channels, height, width], out) = place.windows(kernel, stride)?;
+        let layer = MaxPool { channels, height, width, kernel, stride };
+        to.step(place, AnyLayer::MaxPool(layer), &x, out, Vec::new(), 0)
+    }
+}
 
 pub(crate) struct MaxPool {
     pub(crate) channels: usize,

@@ -1,15 +1,27 @@
 //! y = tanh x, in place; dx = dy·(1 − y²). Lane by lane through the standard library: exact to an
 //! ulp or so, and activations are few beside the products around them.
 
-use super::Activation;
-use crate::simd::Vector;
+use super::{Activation, AnyActivation, Describe};
+use crate::error::Error;
+use crate::layout::{Builder, Place, Value};
+use crate::simd::{MOST_LANES, Vector};
 
 pub(crate) struct Tanh;
+
+impl Describe for Tanh {
+    fn kind(&self) -> &'static str {
+        "tanh"
+    }
+
+    fn lay_out(&self, _: &Place<'_>, x: Value, to: &mut Builder) -> Result<Value, Error> {
+        Ok(to.activation(AnyActivation::Tanh(Tanh), x))
+    }
+}
 
 impl Activation for Tanh {
     #[inline(always)]
     fn apply<V: Vector>(&self, values: &mut [V]) {
-        let mut lanes = [0.0f32; 64];
+        let mut lanes = [0.0f32; MOST_LANES];
         for value in values {
             value.store(&mut lanes);
             for lane in &mut lanes[..V::LANES] {

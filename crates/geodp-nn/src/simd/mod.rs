@@ -16,6 +16,9 @@ mod wide;
 
 pub(crate) use wide::Wide;
 
+/// The most lanes any vector has: four registers of sixteen.
+pub(crate) const MOST_LANES: usize = 64;
+
 /// A piece of work over `V`. `run` must be `#[inline(always)]`, as must everything hot below it, so
 /// that it is compiled with the features of the instruction set that runs it.
 pub(crate) trait Kernel {
@@ -27,8 +30,6 @@ pub(crate) trait Kernel {
 pub(crate) trait Vector: Copy + Send + Sync + 'static {
     /// Samples in one value.
     const LANES: usize;
-    /// Whether networks with convolutions run on it: where they do not, their kernels are not compiled.
-    const CONVOLVES: bool = true;
     /// Machine registers one value fills; kernels size their register tiles by it.
     const PARTS: usize;
     /// Double-precision sums, one for each lane.
@@ -47,7 +48,7 @@ pub(crate) trait Vector: Copy + Send + Sync + 'static {
     fn store(self, to: &mut [f32]);
     /// Transposes `LANES` rows of `LANES` values, rows `stride` apart, into `out[column]`.
     fn transpose(rows: &[f32], stride: usize, out: &mut [Self]) {
-        let mut column = [0.0f32; 64];
+        let mut column = [0.0f32; MOST_LANES];
         for (i, out) in out.iter_mut().enumerate() {
             for lane in 0..Self::LANES {
                 column[lane] = rows[lane * stride + i];

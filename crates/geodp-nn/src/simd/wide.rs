@@ -8,7 +8,6 @@ pub(crate) type Wide<V> = [V; 4];
 
 impl<V: Vector> Vector for Wide<V> {
     const LANES: usize = 4 * V::LANES;
-    const CONVOLVES: bool = false;
     const PARTS: usize = 4;
     type Sums = [V::Sums; 4];
     type Part = V::Part;

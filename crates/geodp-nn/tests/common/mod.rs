@@ -3,7 +3,10 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use geodp_nn::{LayerSpec, Loss, NetworkSpec, Samples};
+use geodp_nn::{
+    AvgPoolSpec, Conv2dSpec, GroupNormSpec, LayerSpec, LinearSpec, Loss, MaxPoolSpec, NetworkSpec,
+    ResidualSpec, Samples,
+};
 
 /// Samples held in memory.
 pub(crate) struct Table {
@@ -102,7 +105,7 @@ fn take(weights: &mut std::slice::Iter<'_, f64>, count: usize) -> Vec<f64> {
 fn run(layers: &[LayerSpec], mut t: Tensor, weights: &mut std::slice::Iter<'_, f64>) -> Tensor {
     for layer in layers {
         t = match layer {
-            LayerSpec::Linear { outputs, bias, .. } => {
+            LayerSpec::Linear(LinearSpec { outputs, bias, .. }) => {
                 let n = t.data.len();
                 let w = take(weights, outputs * n);
                 let b = take(weights, if *bias { *outputs } else { 0 });
@@ -114,7 +117,7 @@ fn run(layers: &[LayerSpec], mut t: Tensor, weights: &mut std::slice::Iter<'_, f
                     .collect();
                 Tensor { shape: vec![*outputs], data }
             }
-            LayerSpec::Conv2d { outputs, kernel, stride, padding, bias, .. } => {
+            LayerSpec::Conv2d(Conv2dSpec { outputs, kernel, stride, padding, bias, .. }) => {
                 let [c, h, w] = t.shape[..] else { panic!("planes") };
                 let (k, s, p) = (*kernel, *stride, *padding);
                 let weight = take(weights, outputs * c * k * k);
@@ -135,12 +138,12 @@ fn run(layers: &[LayerSpec], mut t: Tensor, weights: &mut std::slice::Iter<'_, f
                     sum
                 })
             }
-            LayerSpec::MaxPool { kernel, stride } => {
+            LayerSpec::MaxPool(MaxPoolSpec { kernel, stride }) => {
                 pool(&t, *kernel, stride.unwrap_or(*kernel), |w| {
                     w.iter().copied().fold(f64::NEG_INFINITY, f64::max)
                 })
             }
-            LayerSpec::AvgPool { kernel, stride } => {
+            LayerSpec::AvgPool(AvgPoolSpec { kernel, stride }) => {
                 pool(&t, *kernel, stride.unwrap_or(*kernel), mean)
             }
             LayerSpec::GlobalAvgPool => {
@@ -149,7 +152,7 @@ fn run(layers: &[LayerSpec], mut t: Tensor, weights: &mut std::slice::Iter<'_, f
             }
             LayerSpec::Relu => Tensor { data: t.data.iter().map(|x| x.max(0.0)).collect(), ..t },
             LayerSpec::Tanh => Tensor { data: t.data.iter().map(|x| x.tanh()).collect(), ..t },
-            LayerSpec::GroupNorm { groups, .. } => {
+            LayerSpec::GroupNorm(GroupNormSpec { groups, .. }) => {
                 let [c, h, w] = t.shape[..] else { panic!("planes") };
                 let (scale, shift) = (take(weights, c), take(weights, c));
                 let len = c / groups * h * w;
@@ -165,7 +168,7 @@ fn run(layers: &[LayerSpec], mut t: Tensor, weights: &mut std::slice::Iter<'_, f
                 }
                 Tensor { data, ..t }
             }
-            LayerSpec::Residual { body, shortcut, .. } => {
+            LayerSpec::Residual(ResidualSpec { body, shortcut, .. }) => {
                 let a = run(body, t.clone(), weights);
                 let b = run(shortcut, t, weights);
                 let data = a.data.iter().zip(&b.data).map(|(a, b)| a + b).collect();

@@ -20,13 +20,13 @@ const STRIPE_SAMPLES: usize = 32;
 /// Samples of a chunk; the longer, the less the sums over lanes cost, and the more must be kept.
 const CHUNK_SAMPLES: usize = 128;
 
-/// Runs passes on one kind of vector, and keeps what they worked in for the next.
-pub(crate) struct Engine<V> {
+/// Makes passes on one kind of vector, and keeps what they worked in for the next.
+pub(crate) struct Passes<V> {
     workspaces: Mutex<Vec<Workspace<V>>>,
     sums: Mutex<Vec<f32>>,
 }
 
-/// [`Engine`] without its vector.
+/// [`Passes`] without its vector.
 pub(crate) trait Execute: Send + Sync {
     fn gradient(
         &self,
@@ -61,7 +61,7 @@ fn stripe_len(batch: usize, lanes: usize) -> usize {
     batch.div_ceil(lanes).div_ceil(stripes).max(1) * lanes
 }
 
-impl<V: Vector> Engine<V> {
+impl<V: Vector> Passes<V> {
     const CHUNK_BLOCKS: usize = CHUNK_SAMPLES / V::LANES;
 
     pub(crate) fn new() -> Self {
@@ -72,7 +72,7 @@ impl<V: Vector> Engine<V> {
     fn with_workspace<R>(&self, pass: &Pass<'_>, work: impl FnOnce(&mut Workspace<V>) -> R) -> R {
         let lock = || self.workspaces.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = lock().pop();
-        let mut workspace = kept.unwrap_or_else(|| Workspace::new(pass.plan, Self::CHUNK_BLOCKS));
+        let mut workspace = kept.unwrap_or_else(|| Workspace::new(pass.layout, Self::CHUNK_BLOCKS));
         let result = work(&mut workspace);
         lock().push(workspace);
         result
@@ -107,15 +107,12 @@ impl<V: Vector> Engine<V> {
                 }
             }
             let blocks = chunk.len().div_ceil(V::LANES);
-            for ((layer, step), (x, dy)) in pass.plan.linear_steps().zip(&workspace.linear) {
+            for ((layer, step), (x, dy)) in pass.layout.linear_steps().zip(&workspace.linear) {
                 let sum = &mut sum[step.parameters.clone()];
                 V::run(OuterProducts { layer, x, dy, room, blocks, sum });
             }
         }
-        for step in &pass.plan.steps {
-            if step.parameters.is_empty() || matches!(step.op, crate::plan::Op::Linear(_)) {
-                continue;
-            }
+        for step in pass.layout.lane_steps() {
             let lanes = &workspace.lane_sum[step.lanes..];
             V::run(FoldLanes { lanes, sum: &mut sum[step.parameters.clone()] });
         }
@@ -123,7 +120,7 @@ impl<V: Vector> Engine<V> {
     }
 }
 
-impl<V: Vector> Execute for Engine<V> {
+impl<V: Vector> Execute for Passes<V> {
     fn gradient(
         &self,
         mut pass: Pass<'_>,
@@ -132,10 +129,10 @@ impl<V: Vector> Execute for Engine<V> {
         goal: Goal<'_>,
         sum: &mut [f32],
     ) -> BatchOutcome {
-        (pass.packed, pass.packed_of) = pass.plan.pack::<V>(weights);
+        (pass.packed, pass.packed_of) = pass.layout.pack::<V>(weights);
         let len = stripe_len(batch.len(), V::LANES);
         let stripes = batch.len().div_ceil(len);
-        let dim = pass.plan.dim;
+        let dim = pass.layout.dim;
         let mut sums =
             std::mem::take(&mut *self.sums.lock().unwrap_or_else(PoisonError::into_inner));
         sums.clear();
@@ -184,9 +181,9 @@ impl<V: Vector> Execute for Engine<V> {
         batch: &[u32],
         probabilities: Option<&mut [f32]>,
     ) -> Evaluation {
-        (pass.packed, pass.packed_of) = pass.plan.pack::<V>(weights);
+        (pass.packed, pass.packed_of) = pass.layout.pack::<V>(weights);
         let len = stripe_len(batch.len(), V::LANES);
-        let classes = pass.plan.classes;
+        let classes = pass.layout.classes;
         let stripes = batch.len().div_ceil(len);
         let mut losses = vec![0.0; batch.len()];
         let probabilities: Vec<Option<&mut [f32]>> = match probabilities {
@@ -224,17 +221,19 @@ impl<V: Vector> Execute for Engine<V> {
         batch: &[u32],
         gradients: &mut [f32],
     ) {
-        (pass.packed, pass.packed_of) = pass.plan.pack::<V>(weights);
+        (pass.packed, pass.packed_of) = pass.layout.pack::<V>(weights);
         let blocks = batch.par_chunks(V::LANES);
-        blocks.zip(gradients.par_chunks_mut(V::LANES * pass.plan.dim)).for_each(|(batch, rows)| {
-            self.with_workspace(&pass, |workspace| {
-                let mut losses = vec![0.0; batch.len()];
-                workspace.forward(&pass, batch);
-                workspace.loss(&pass, &mut losses, None);
-                workspace.backward(&pass, 0, Self::CHUNK_BLOCKS, false);
-                workspace.write_gradients(&pass, Self::CHUNK_BLOCKS, rows);
-            });
-        });
+        blocks.zip(gradients.par_chunks_mut(V::LANES * pass.layout.dim)).for_each(
+            |(batch, rows)| {
+                self.with_workspace(&pass, |workspace| {
+                    let mut losses = vec![0.0; batch.len()];
+                    workspace.forward(&pass, batch);
+                    workspace.loss(&pass, &mut losses, None);
+                    workspace.backward(&pass, 0, Self::CHUNK_BLOCKS, false);
+                    workspace.write_gradients(&pass, Self::CHUNK_BLOCKS, rows);
+                });
+            },
+        );
     }
 }
 

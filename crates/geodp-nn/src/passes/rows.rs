@@ -5,27 +5,21 @@
 
 use super::Pass;
 use super::workspace::Workspace;
-use crate::plan::Op;
-use crate::simd::{Kernel, Vector};
+use crate::simd::{Kernel, MOST_LANES, Vector};
 
 /// Parameters transposed together: one cache line of each row.
 const COLUMNS: usize = 16;
-/// The most lanes any vector has.
-const MOST_LANES: usize = 64;
 
 impl<V: Vector> Workspace<V> {
     /// Writes the per-sample gradients that `backward` left for block 0 of `room` blocks; `rows` has
     /// a row of all parameters for each sample of the block.
     pub(crate) fn write_gradients(&mut self, pass: &Pass<'_>, room: usize, rows: &mut [f32]) {
-        let dim = pass.plan.dim;
-        for step in &pass.plan.steps {
-            let place = step.parameters.clone();
-            if !place.is_empty() && !matches!(step.op, Op::Linear(_)) {
-                let lanes = &self.lane_gradient[step.lanes..][..place.len()];
-                V::run(WriteLanes { lanes, rows, dim, start: place.start });
-            }
+        let dim = pass.layout.dim;
+        for step in pass.layout.lane_steps() {
+            let lanes = &self.lane_gradient[step.lanes..][..step.parameters.len()];
+            V::run(WriteLanes { lanes, rows, dim, start: step.parameters.start });
         }
-        for ((_, step), (x, dy)) in pass.plan.linear_steps().zip(&self.linear) {
+        for ((_, step), (x, dy)) in pass.layout.linear_steps().zip(&self.linear) {
             let start = step.parameters.start;
             V::run(WriteProducts { x, dy, room, rows, dim, start, end: step.parameters.end });
         }

@@ -1,36 +1,36 @@
 //! Buffers for the gradients of slots: each from when it is first written until the step that made
 //! the slot has used it, so that few are needed and they stay in the cache.
 
-use super::{Op, Plan, ToInput};
+use super::{Layout, Op, ToInput};
 
-impl Plan {
+impl Layout {
     /// Walks the steps backward as training will, and gives each slot that `depends` on parameters a
     /// buffer for its gradient.
     pub(super) fn assign_buffers(&mut self, depends: &[bool]) {
-        let plan = self;
-        plan.buffer_of = vec![None; plan.slots.len()];
+        let layout = self;
+        layout.buffer_of = vec![None; layout.slots.len()];
         let mut free: Vec<usize> = Vec::new();
-        plan.buffer_of[plan.logits] =
-            Some(take(plan.slots[plan.logits], &mut plan.buffers, &mut free));
-        for step in plan.steps.iter_mut().rev().filter(|step| step.backward) {
+        layout.buffer_of[layout.logits] =
+            Some(take(layout.slots[layout.logits], &mut layout.buffers, &mut free));
+        for step in layout.steps.iter_mut().rev().filter(|step| step.backward) {
             let target = match step.op {
                 Op::AddSlot { other } => other,
-                Op::Relu | Op::Tanh => continue,
+                Op::Activation(_) => continue,
                 _ => step.input,
             };
             if depends[target] {
-                if plan.buffer_of[target].is_none() {
-                    let at = take(plan.slots[target], &mut plan.buffers, &mut free);
-                    plan.buffer_of[target] = Some(at);
+                if layout.buffer_of[target].is_none() {
+                    let at = take(layout.slots[target], &mut layout.buffers, &mut free);
+                    layout.buffer_of[target] = Some(at);
                     step.to_input = ToInput::Write;
                 } else {
-                    let spare = take(plan.slots[target], &mut plan.buffers, &mut free);
+                    let spare = take(layout.slots[target], &mut layout.buffers, &mut free);
                     free.push(spare);
                     step.to_input = ToInput::Add { spare };
                 }
             }
             if step.input != step.output {
-                free.extend(plan.buffer_of[step.output]);
+                free.extend(layout.buffer_of[step.output]);
             }
         }
     }

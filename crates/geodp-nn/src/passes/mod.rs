@@ -1,13 +1,15 @@
-//! Running a plan over a batch: [`block`] for one block of samples, [`rows`] for its
-//! gradients one by one, [`workspace`] for what it works in, [`batch`] for chunks, stripes and threads.
+//! Passes over a batch: [`block`] for one block of samples, [`weigh`] for its norms and weighted sum,
+//! [`rows`] for its gradients one by one, [`workspace`] for what it works in, [`batch`] for chunks,
+//! stripes and threads.
 
 pub(crate) mod batch;
 mod block;
 mod rows;
+mod weigh;
 mod workspace;
 
 use crate::Samples;
-use crate::plan::Plan;
+use crate::layout::Layout;
 use std::ops::Range;
 
 /// A weight function of a sample's place in the batch and its gradient's norm.
@@ -15,7 +17,7 @@ pub(crate) type WeightOf<'a> = &'a (dyn Fn(usize, f64) -> f64 + Sync);
 
 /// What stays the same during one pass over a batch.
 pub(crate) struct Pass<'a> {
-    pub(crate) plan: &'a Plan,
+    pub(crate) layout: &'a Layout,
     pub(crate) samples: &'a dyn Samples,
     pub(crate) packed: Vec<f32>,
     pub(crate) packed_of: Vec<Range<usize>>,

@@ -1,32 +1,33 @@
-//! Walks a description: names and numbers parameters, lays out slots. What each kind of layer
-//! needs stands in `place`.
+//! Walks a description: names and numbers parameters, lays out slots. What a kind of layer needs
+//! stands in its own file and comes here through [`Builder::step`] and its like.
 
-use super::{Op, Plan, Step, ToInput};
+use super::{Layout, Op, Place, Step, ToInput};
 use crate::error::Error;
 use crate::layers::cross_entropy::Loss;
+use crate::layers::{AnyActivation, AnyLayer, Layer, LayerSpec, with_layer};
 use crate::parameter::{Parameter, Start};
-use crate::spec::{LayerSpec, NetworkSpec};
+use crate::spec::NetworkSpec;
 
 /// Values that any one sample may need: beyond it a description is taken for a mistake.
-pub(super) const LARGEST: usize = 1 << 28;
+pub(crate) const LARGEST: usize = 1 << 28;
 
-pub(super) struct Builder {
-    pub(super) plan: Plan,
+pub(crate) struct Builder {
+    layout: Layout,
     /// For each slot: does it depend on parameters, is it read by a residual branch, did an
     /// activation (which needs its output again) write it last.
-    pub(super) depends: Vec<bool>,
-    pub(super) held: Vec<bool>,
-    pub(super) activated: Vec<bool>,
+    depends: Vec<bool>,
+    held: Vec<bool>,
+    activated: Vec<bool>,
 }
 
 /// A slot and the shape of what stands in it.
 #[derive(Clone)]
-pub(super) struct Value {
-    pub(super) slot: usize,
-    pub(super) shape: Vec<usize>,
+pub(crate) struct Value {
+    pub(crate) slot: usize,
+    pub(crate) shape: Vec<usize>,
 }
 
-pub(super) fn describe(shape: &[usize]) -> String {
+pub(crate) fn describe(shape: &[usize]) -> String {
     shape.iter().map(usize::to_string).collect::<Vec<_>>().join("×")
 }
 
@@ -36,7 +37,7 @@ pub(super) fn size(shape: &[usize]) -> Option<usize> {
     (1..=LARGEST).contains(&product).then_some(product)
 }
 
-impl Plan {
+impl Layout {
     pub(crate) fn new(spec: &NetworkSpec) -> Result<Self, Error> {
         let input_len =
             size(&spec.input).filter(|_| matches!(spec.input.len(), 1 | 3)).ok_or_else(|| {
@@ -46,7 +47,7 @@ impl Plan {
                     describe(&spec.input)
                 ))
             })?;
-        let plan = Self {
+        let layout = Self {
             input_len,
             loss: spec.loss,
             classes: 0,
@@ -61,7 +62,7 @@ impl Plan {
             scratch: 0,
             multiply_adds: 0,
         };
-        let mut builder = Builder { plan, depends: vec![], held: vec![], activated: vec![] };
+        let mut builder = Builder { layout, depends: vec![], held: vec![], activated: vec![] };
         let slot = builder.slot(input_len, false);
         let input = Value { slot, shape: spec.input.clone() };
         let output = builder.layers(&spec.layers, "", input)?;
@@ -71,30 +72,33 @@ impl Plan {
 
 impl Builder {
     fn slot(&mut self, len: usize, depends: bool) -> usize {
-        self.plan.slots.push(len);
+        self.layout.slots.push(len);
         self.depends.push(depends);
         self.held.push(false);
         self.activated.push(false);
-        self.plan.slots.len() - 1
+        self.layout.slots.len() - 1
     }
 
-    pub(super) fn layers(
+    pub(crate) fn layers(
         &mut self,
         specs: &[LayerSpec],
         prefix: &str,
         mut value: Value,
     ) -> Result<Value, Error> {
         for (place, spec) in specs.iter().enumerate() {
+            let spec = spec.describe();
             let name = match spec.name() {
                 Some(name) => format!("{prefix}{name}"),
                 None => format!("{prefix}{place}"),
             };
-            value = self.layer(spec, &name, value)?;
+            let input = value.shape.clone();
+            let place = Place { name: &name, kind: spec.kind(), input: &input };
+            value = spec.lay_out(&place, value, self)?;
         }
         Ok(value)
     }
 
-    pub(super) fn parameter(
+    fn parameter(
         &mut self,
         layer: &str,
         kind: &str,
@@ -102,66 +106,95 @@ impl Builder {
         start: Start,
     ) -> Result<(), Error> {
         let name = format!("{layer}.{kind}");
-        if self.plan.parameters.iter().any(|other| other.name == name) {
+        if self.layout.parameters.iter().any(|other| other.name == name) {
             return Err(Error::Network(format!("two layers have a parameter {name}: rename one")));
         }
-        let parameter = Parameter { name, offset: self.plan.dim, shape, start };
-        self.plan.dim += parameter.len();
-        self.plan.parameters.push(parameter);
+        let parameter = Parameter { name, offset: self.layout.dim, shape, start };
+        self.layout.dim += parameter.len();
+        self.layout.parameters.push(parameter);
         Ok(())
     }
 
-    /// A step with an output slot of its own.
-    pub(super) fn step(
+    /// A layer with an output slot of its own, of this `shape`; its parameters as (kind, shape,
+    /// start), and the multiply-adds of its forward pass.
+    pub(crate) fn step(
         &mut self,
-        op: Op,
+        place: &Place<'_>,
+        layer: AnyLayer,
         x: &Value,
         shape: Vec<usize>,
-        parameters: usize,
+        parameters: Vec<(&str, Vec<usize>, Start)>,
         cost: usize,
-    ) -> Value {
+    ) -> Result<Value, Error> {
+        let before = self.layout.dim;
+        for (kind, shape, start) in parameters {
+            self.parameter(place.name, kind, shape, start)?;
+        }
+        let parameters = self.layout.dim - before;
+        let scratch = with_layer!(&layer, layer => layer.scratch());
+        self.layout.scratch = self.layout.scratch.max(scratch);
         let depends = self.depends[x.slot];
         let slot = self.slot(shape.iter().product(), depends || parameters > 0);
-        self.push(op, x.slot, slot, parameters);
+        self.push(Op::Layer(layer), x.slot, slot, parameters);
         // Forward, weight gradient, and the gradient with respect to the input if it is needed.
-        self.plan.multiply_adds += cost as u64 * if depends { 3 } else { 2 };
-        Value { slot, shape }
+        self.layout.multiply_adds += cost as u64 * if depends { 3 } else { 2 };
+        Ok(Value { slot, shape })
     }
 
-    pub(super) fn activation(&mut self, op: Op, x: Value) -> Value {
+    /// An activation in place.
+    pub(crate) fn activation(&mut self, activation: AnyActivation, x: Value) -> Value {
         // Its input must not be needed again, neither by another branch nor by an activation.
         let needed = self.held[x.slot] || self.activated[x.slot];
         let x = if needed { self.copy(x) } else { x };
-        self.push(op, x.slot, x.slot, 0);
+        self.push(Op::Activation(activation), x.slot, x.slot, 0);
         self.activated[x.slot] = true;
         x
     }
 
-    pub(super) fn copy(&mut self, x: Value) -> Value {
-        let slot = self.slot(self.plan.slots[x.slot], self.depends[x.slot]);
+    /// Says whether a branch still reads `x`, so that nothing may overwrite it; gives what was said
+    /// before.
+    pub(crate) fn hold(&mut self, x: &Value, held: bool) -> bool {
+        std::mem::replace(&mut self.held[x.slot], held)
+    }
+
+    /// `body + shortcut`, two branches of `x`. The sum takes the body's place, unless someone needs
+    /// what stands there.
+    pub(crate) fn sum(&mut self, mut body: Value, shortcut: &Value, x: &Value) -> Value {
+        if body.slot == x.slot || self.activated[body.slot] || self.held[body.slot] {
+            body = self.copy(body);
+        }
+        let other = shortcut.slot;
+        self.depends[body.slot] |= self.depends[other];
+        self.push(Op::AddSlot { other }, body.slot, body.slot, 0);
+        body
+    }
+
+    fn copy(&mut self, x: Value) -> Value {
+        let slot = self.slot(self.layout.slots[x.slot], self.depends[x.slot]);
         self.push(Op::Copy, x.slot, slot, 0);
         Value { slot, shape: x.shape }
     }
 
-    pub(super) fn push(&mut self, op: Op, input: usize, output: usize, parameters: usize) {
+    fn push(&mut self, op: Op, input: usize, output: usize, parameters: usize) {
         let backward = parameters > 0 || self.depends[input];
-        let parameters = self.plan.dim - parameters..self.plan.dim;
-        let lanes = self.plan.lane_dim;
-        if !matches!(op, Op::Linear(_)) {
-            self.plan.lane_dim += parameters.len();
-        }
+        let parameters = self.layout.dim - parameters..self.layout.dim;
+        let lanes = self.layout.lane_dim;
         let to_input = ToInput::Nothing;
-        self.plan.steps.push(Step { op, input, output, parameters, lanes, backward, to_input });
+        let step = Step { op, input, output, parameters, lanes, backward, to_input };
+        if step.linear().is_none() {
+            self.layout.lane_dim += step.parameters.len();
+        }
+        self.layout.steps.push(step);
     }
 
-    fn finish(mut self, output: Value) -> Result<Plan, Error> {
+    fn finish(mut self, output: Value) -> Result<Layout, Error> {
         let [outputs] = output.shape[..] else {
             return Err(Error::Network(format!(
                 "its output is {}, but must be flat: end with a linear layer",
                 describe(&output.shape)
             )));
         };
-        self.plan.classes = match (self.plan.loss, outputs) {
+        self.layout.classes = match (self.layout.loss, outputs) {
             (Loss::SigmoidCrossEntropy, 1) => 2,
             (Loss::SigmoidCrossEntropy, _) => {
                 return Err(Error::Network(format!(
@@ -177,13 +210,13 @@ impl Builder {
             }
             (Loss::SoftmaxCrossEntropy, outputs) => outputs,
         };
-        if self.plan.dim == 0 {
+        if self.layout.dim == 0 {
             return Err(Error::Network(
                 "it has no parameters, so there is nothing to train".into(),
             ));
         }
-        self.plan.logits = output.slot;
-        self.plan.assign_buffers(&self.depends);
-        Ok(self.plan)
+        self.layout.logits = output.slot;
+        self.layout.assign_buffers(&self.depends);
+        Ok(self.layout)
     }
 }

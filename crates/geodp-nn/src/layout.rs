@@ -9,18 +9,18 @@ mod buffers;
 mod build;
 mod place;
 
-use crate::layers::avg_pool::AvgPool;
-use crate::layers::conv2d::Conv2d;
+pub(crate) use build::{Builder, LARGEST, Value, describe};
+pub(crate) use place::Place;
+
 use crate::layers::cross_entropy::Loss;
-use crate::layers::group_norm::GroupNorm;
 use crate::layers::linear::Linear;
-use crate::layers::max_pool::MaxPool;
+use crate::layers::{AnyActivation, AnyLayer, Layer, with_layer};
 use crate::parameter::Parameter;
 use crate::simd::Vector;
 use std::ops::Range;
 
 /// A network ready to run.
-pub(crate) struct Plan {
+pub(crate) struct Layout {
     pub(crate) input_len: usize,
     pub(crate) loss: Loss,
     pub(crate) classes: usize,
@@ -68,13 +68,9 @@ pub(crate) enum ToInput {
 
 /// The kinds of steps.
 pub(crate) enum Op {
-    Linear(Linear),
-    Conv2d(Box<Conv2d>),
-    MaxPool(MaxPool),
-    AvgPool(AvgPool),
-    GroupNorm(GroupNorm),
-    Relu,
-    Tanh,
+    Layer(AnyLayer),
+    /// In place.
+    Activation(AnyActivation),
     Copy,
     /// Adds slot `other` to the output.
     AddSlot {
@@ -82,7 +78,17 @@ pub(crate) enum Op {
     },
 }
 
-impl Plan {
+impl Step {
+    /// The linear layer it runs, if it does: such a layer hands out (x, dy) instead of gradients.
+    pub(crate) fn linear(&self) -> Option<&Linear> {
+        match &self.op {
+            Op::Layer(AnyLayer::Linear(layer)) => Some(layer),
+            _ => None,
+        }
+    }
+}
+
+impl Layout {
     /// Parameters as the kernels want them, and the part of each step.
     pub(crate) fn pack<V: Vector>(&self, weights: &[f32]) -> (Vec<f32>, Vec<Range<usize>>) {
         let mut packed = Vec::with_capacity(2 * self.dim);
@@ -90,11 +96,8 @@ impl Plan {
         for step in &self.steps {
             let start = packed.len();
             let parameters = &weights[step.parameters.clone()];
-            match &step.op {
-                Op::Linear(layer) => layer.pack::<V>(parameters, &mut packed),
-                Op::Conv2d(layer) => layer.pack(parameters, &mut packed),
-                Op::GroupNorm(_) => packed.extend_from_slice(parameters),
-                _ => {}
+            if let Op::Layer(layer) = &step.op {
+                with_layer!(layer, layer => layer.pack::<V>(parameters, &mut packed));
             }
             ranges.push(start..packed.len());
         }
@@ -103,14 +106,23 @@ impl Plan {
 
     /// The linear layers in order, each with its step.
     pub(crate) fn linear_steps(&self) -> impl Iterator<Item = (&Linear, &Step)> {
-        self.steps.iter().filter_map(|step| match &step.op {
-            Op::Linear(layer) => Some((layer, step)),
-            _ => None,
-        })
+        self.steps.iter().filter_map(|step| Some((step.linear()?, step)))
     }
 
-    /// Whether all products are those of linear layers, so that wide vectors pay.
-    pub(crate) fn only_linear(&self) -> bool {
-        !self.steps.iter().any(|step| matches!(step.op, Op::Conv2d(_)))
+    /// The steps whose per-sample parameter gradients stand in the lanes.
+    pub(crate) fn lane_steps(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| !step.parameters.is_empty() && step.linear().is_none())
+    }
+
+    /// Whether all layers run on vectors of several registers, where each weight once loaded serves
+    /// more samples.
+    pub(crate) fn runs_wide(&self) -> bool {
+        fn is_wide<T: Layer>(_: &T) -> bool {
+            T::RUNS_WIDE
+        }
+        self.steps.iter().all(|step| match &step.op {
+            Op::Layer(layer) => with_layer!(layer, layer => is_wide(layer)),
+            _ => true,
+        })
     }
 }

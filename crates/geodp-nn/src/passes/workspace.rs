@@ -1,10 +1,10 @@
 //! What one thread works in, made once and used again for every block.
 
-use crate::plan::Plan;
+use crate::layout::Layout;
 use crate::simd::Vector;
 
 pub(crate) struct Workspace<V> {
-    /// Values and gradients of slots, see [`Plan`].
+    /// Values and gradients of slots, see [`Layout`].
     pub(crate) values: Vec<Vec<V>>,
     pub(crate) buffers: Vec<Vec<V>>,
     pub(crate) scratch: Vec<V>,
@@ -21,22 +21,22 @@ pub(crate) struct Workspace<V> {
 }
 
 impl<V: Vector> Workspace<V> {
-    pub(crate) fn new(plan: &Plan, chunk_blocks: usize) -> Self {
+    pub(crate) fn new(layout: &Layout, chunk_blocks: usize) -> Self {
         let zeros = |len: usize| vec![V::zero(); len];
         Self {
-            values: plan.slots.iter().map(|&len| zeros(len)).collect(),
-            buffers: plan.buffers.iter().map(|&len| zeros(len)).collect(),
-            scratch: zeros(plan.scratch),
-            lane_gradient: zeros(plan.lane_dim),
-            lane_sum: zeros(plan.lane_dim),
-            linear: plan
+            values: layout.slots.iter().map(|&len| zeros(len)).collect(),
+            buffers: layout.buffers.iter().map(|&len| zeros(len)).collect(),
+            scratch: zeros(layout.scratch),
+            lane_gradient: zeros(layout.lane_dim),
+            lane_sum: zeros(layout.lane_dim),
+            linear: layout
                 .linear_steps()
                 .map(|(layer, _)| {
                     (zeros(layer.inputs * chunk_blocks), zeros(layer.outputs * chunk_blocks))
                 })
                 .collect(),
-            linear_bias: plan.linear_steps().map(|(layer, _)| u8::from(layer.bias)).collect(),
-            rows: vec![0.0; plan.input_len * V::LANES],
+            linear_bias: layout.linear_steps().map(|(layer, _)| u8::from(layer.bias)).collect(),
+            rows: vec![0.0; layout.input_len * V::LANES],
             labels: Vec::with_capacity(V::LANES),
         }
     }

@@ -1,0 +1,215 @@
+//! One block of samples: forward, loss, backward. Norms and weighted sums: `weigh`.
+
+use super::Pass;
+use super::workspace::Workspace;
+use crate::layers::cross_entropy::CrossEntropy;
+use crate::layers::residual::AddInto;
+use crate::layers::{
+    Activation, AnyLayer, Backward, Forward, Layer, RunApply, RunBackward, RunForward, RunPullBack,
+    with_activation, with_layer,
+};
+use crate::layout::{Op, Step, ToInput};
+use crate::simd::{Kernel, Vector};
+use std::mem::take;
+
+impl<V: Vector> Workspace<V> {
+    /// Reads the samples of `batch`, at most one for each lane, and computes the logits.
+    pub(crate) fn forward(&mut self, pass: &Pass<'_>, batch: &[u32]) {
+        let len = pass.layout.input_len;
+        self.labels.clear();
+        for (row, &index) in self.rows.chunks_exact_mut(len).zip(batch) {
+            pass.samples.read_input(index as usize, row);
+            self.labels.push(pass.samples.label(index as usize));
+        }
+        self.rows[batch.len() * len..].fill(0.0);
+        V::run(Transpose { rows: &self.rows, len, out: &mut self.values[0] });
+        for (step, packed) in pass.layout.steps.iter().zip(&pass.packed_of) {
+            let mut y = take(&mut self.values[step.output]);
+            let x: &[V] = &self.values[step.input];
+            let packed = &pass.packed[packed.clone()];
+            let scratch = &mut self.scratch[..];
+            match &step.op {
+                Op::Layer(layer) => with_layer!(layer, layer => {
+                    V::run(RunForward(layer, Forward { x, y: &mut y, packed, scratch }));
+                }),
+                Op::Activation(activation) => with_activation!(activation, activation => {
+                    V::run(RunApply(activation, &mut y));
+                }),
+                Op::Copy => y.copy_from_slice(x),
+                Op::AddSlot { other } => V::run(AddInto { from: &self.values[*other], to: &mut y }),
+            }
+            self.values[step.output] = y;
+        }
+    }
+
+    /// Losses of the block just run forward, and how many labels were hit. Leaves ∂loss/∂logits.
+    pub(crate) fn loss(
+        &mut self,
+        pass: &Pass<'_>,
+        losses: &mut [f32],
+        probabilities: Option<&mut [f32]>,
+    ) -> usize {
+        let slot = pass.layout.logits;
+        let buffer = pass.layout.buffer_of[slot].expect("the logits always have a gradient buffer");
+        let outputs = pass.layout.slots[slot];
+        V::run(CrossEntropy {
+            loss: pass.layout.loss,
+            logits: &self.values[slot],
+            labels: &self.labels,
+            losses,
+            dz: &mut self.buffers[buffer][..outputs],
+            probabilities,
+        })
+    }
+
+    /// Per-sample gradients: those of linear layers as (x, dy) at place `block` of `room`, the rest
+    /// in `lane_gradient`, or added to `lane_sum` if `accumulate`.
+    pub(crate) fn backward(
+        &mut self,
+        pass: &Pass<'_>,
+        block: usize,
+        room: usize,
+        accumulate: bool,
+    ) {
+        let layout = pass.layout;
+        let mut gradients =
+            take(if accumulate { &mut self.lane_sum } else { &mut self.lane_gradient });
+        let mut linear = self.linear.len();
+        for (step, packed) in layout.steps.iter().zip(&pass.packed_of).rev() {
+            if !step.backward {
+                continue;
+            }
+            let packed = &pass.packed[packed.clone()];
+            match &step.op {
+                Op::Layer(layer) => {
+                    let gradient = match layer {
+                        AnyLayer::Linear(_) => {
+                            linear -= 1;
+                            self.keep(pass, step, linear, (block, room));
+                            &mut []
+                        }
+                        _ => &mut gradients[step.lanes..][..step.parameters.len()],
+                    };
+                    with_layer!(layer, layer => {
+                        self.run_backward(pass, step, layer, packed, gradient, accumulate);
+                    });
+                }
+                Op::Activation(activation) => with_activation!(activation, activation => {
+                    self.pull_back(pass, step, activation);
+                }),
+                Op::Copy => self.send(pass, step.output, step.input, step.to_input),
+                Op::AddSlot { other } => self.send(pass, step.output, *other, step.to_input),
+            }
+        }
+        *(if accumulate { &mut self.lane_sum } else { &mut self.lane_gradient }) = gradients;
+    }
+
+    /// Keeps x and dy of the linear layer of `step`, the `at`-th, at place `block` of `room`.
+    fn keep(&mut self, pass: &Pass<'_>, step: &Step, at: usize, (block, room): (usize, usize)) {
+        let (xs, dys) = &mut self.linear[at];
+        let dy = pass.layout.buffer_of[step.output].map_or(&[][..], |at| &self.buffers[at]);
+        let dy = &dy[..pass.layout.slots[step.output]];
+        V::run(Keep { from: &self.values[step.input], to: xs, block, room });
+        V::run(Keep { from: dy, to: dys, block, room });
+    }
+
+    fn run_backward<T: Layer>(
+        &mut self,
+        pass: &Pass<'_>,
+        step: &Step,
+        layer: &T,
+        packed: &[f32],
+        gradient: &mut [V],
+        accumulate: bool,
+    ) {
+        let layout = pass.layout;
+        let (Some(from), to) = (layout.buffer_of[step.output], layout.buffer_of[step.input]) else {
+            return;
+        };
+        let target = match step.to_input {
+            ToInput::Nothing => None,
+            ToInput::Write => to,
+            ToInput::Add { spare } => Some(spare),
+        };
+        let mut dx = target.map(|at| take(&mut self.buffers[at]));
+        let io = Backward {
+            x: &self.values[step.input],
+            dy: &self.buffers[from][..layout.slots[step.output]],
+            dx: dx.as_mut().map(|dx| &mut dx[..layout.slots[step.input]]),
+            packed,
+            scratch: &mut self.scratch,
+            gradient,
+            accumulate,
+        };
+        V::run(RunBackward(layer, io));
+        if let (Some(dx), Some(at)) = (dx, target) {
+            self.buffers[at] = dx;
+        }
+        if let (ToInput::Add { spare }, Some(to)) = (step.to_input, to) {
+            self.add_buffer(spare, to, layout.slots[step.input]);
+        }
+    }
+
+    fn pull_back<T: Activation>(&mut self, pass: &Pass<'_>, step: &Step, layer: &T) {
+        if let Some(at) = pass.layout.buffer_of[step.output] {
+            let outputs = &self.values[step.output];
+            V::run(RunPullBack(layer, outputs, &mut self.buffers[at][..outputs.len()]));
+        }
+    }
+
+    /// Copies or adds the gradient of one slot to that of another.
+    fn send(&mut self, pass: &Pass<'_>, from: usize, to: usize, how: ToInput) {
+        let layout = pass.layout;
+        let len = layout.slots[to];
+        if let (Some(from), Some(to)) = (layout.buffer_of[from], layout.buffer_of[to]) {
+            match how {
+                ToInput::Nothing => {}
+                ToInput::Write => {
+                    let source = take(&mut self.buffers[from]);
+                    self.buffers[to][..len].copy_from_slice(&source[..len]);
+                    self.buffers[from] = source;
+                }
+                ToInput::Add { .. } => self.add_buffer(from, to, len),
+            }
+        }
+    }
+
+    fn add_buffer(&mut self, from: usize, to: usize, len: usize) {
+        let source = take(&mut self.buffers[from]);
+        V::run(AddInto { from: &source[..len], to: &mut self.buffers[to][..len] });
+        self.buffers[from] = source;
+    }
+}
+
+/// `out[feature]` from `rows[lane][feature]`.
+struct Transpose<'a, V> {
+    rows: &'a [f32],
+    len: usize,
+    out: &'a mut [V],
+}
+
+impl<V: Vector> Kernel for Transpose<'_, V> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        V::transpose(self.rows, self.len, self.out);
+    }
+}
+
+/// Stores a block's values at its place among the blocks of a chunk.
+struct Keep<'a, V> {
+    from: &'a [V],
+    to: &'a mut [V],
+    block: usize,
+    room: usize,
+}
+
+impl<V: Vector> Kernel for Keep<'_, V> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for (to, from) in self.to.chunks_exact_mut(self.room).zip(self.from) {
+            to[self.block] = *from;
+        }
+    }
+}
