@@ -6,6 +6,11 @@
 //!   angle z grows from r² to about r² + k·s² (k coordinates). This biases angles towards π/2; the
 //!   spread of angle z is s/√(g_z² + r² + k·s²). Accurate for large k; the last angle is unbiased.
 //! - GeoDP's direction error: (d − 1)·(d + 2)·(β·π·σ/B)², unbiased.
+//! - The certified polar mechanism's: DP's with noise a/L times as large ([`polar_step`]).
+
+mod polar;
+
+pub use polar::{PolarStep, polar_step};
 
 use crate::Error;
 use crate::real::{Real, check_gradient};

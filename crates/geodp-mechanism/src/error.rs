@@ -69,6 +69,14 @@ pub enum Error {
         /// K.
         bits: u32,
     },
+    /// A parameter of the certified polar mechanism out of range.
+    #[error("{what} of the certified polar mechanism is {value}; t and κ must be > 0, a/L > 1")]
+    Polar {
+        /// Which one.
+        what: &'static str,
+        /// Its value.
+        value: f64,
+    },
     /// B = 0.
     #[error("the expected batch size B is 0; it must be at least 1")]
     Batch,

@@ -23,7 +23,7 @@ mod tests;
 use crate::Error;
 use crate::clip::Sensitivity;
 use crate::kernels::rounded;
-pub(crate) use refine::round_pair;
+pub(crate) use refine::{Uniform, round_pair};
 
 /// τ: the probability that one draw is not the rounded real normal. With m draws the released
 /// vector is within m·τ of the ideal one in total variation, which adds (1 + e^ε)·m·τ to δ.

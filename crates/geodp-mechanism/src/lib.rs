@@ -56,5 +56,8 @@ pub use error::Error;
 pub use exact::{Grid, RoundedNormal};
 pub use movement::{Direction, Movement};
 pub use noise::{NoiseSource, Origin, Purpose, Stream};
-pub use perturb::{ExactGaussian, ExactMean, Gaussian, Geometric, Perturb, PerturbSum};
+pub use perturb::{
+    CertifiedPolar, ExactGaussian, ExactMean, Gaussian, Geometric, Perturb, PerturbSum,
+    PolarParams, PolarState, StepKind,
+};
 pub use real::Real;

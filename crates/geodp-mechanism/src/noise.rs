@@ -9,7 +9,7 @@
 //! not know the key. A seeded source is for experiments: whoever knows the seed knows the noise.
 
 use crate::Error;
-use crate::exact::{RoundedNormal, round_pair};
+use crate::exact::{RoundedNormal, Uniform, round_pair};
 use crate::kernels::normal::{BLOCK, HALF};
 use crate::kernels::{Level, normal, rounded};
 use chacha20::ChaCha20Rng;
@@ -175,24 +175,30 @@ impl Stream {
         let mut suspects = [false; HALF];
         rounded::suspects(level, &words, scale, margin, &mut suspects);
         for i in (0..HALF).filter(|i| suspects[*i]) {
-            let more = self.more_bits(first_word + i as u64);
-            let uniform = |first: usize, more: &[u64]| {
-                [normal::word(&words, first), more[0], more[1], more[2], more[3]]
-            };
-            let (first, second) = (uniform(i, &more[..4]), uniform(HALF + i, &more[4..]));
+            let [first, second] = self.uniforms(&words, first_word, i);
             let [cosine, sine] = round_pair(&first, &second, scale);
             (out[i], out[HALF + i]) = (cosine.value, sine.value);
         }
     }
 
-    /// More random bits for the pair whose first word is number `word` of this stream: a cipher
-    /// block of its own, 2⁴⁰ blocks or more behind what is ever read in order.
-    fn more_bits(&self, word: u64) -> [u64; 8] {
+    /// The two uniforms of pair `i` with all their bits: its words in a block that begins with word
+    /// `first_word` of the stream, and four more words for each. Those are a cipher block of the
+    /// pair's own, 2⁴⁰ blocks or more behind what is ever read in order.
+    pub(crate) fn uniforms(
+        &self,
+        words: &[u8; 8 * BLOCK],
+        first_word: u64,
+        i: usize,
+    ) -> [Uniform; 2] {
         const FAR: u64 = 1 << 40;
         let mut cipher = ChaCha20Rng::from_seed(self.cipher.get_seed());
         cipher.set_stream(self.cipher.get_stream());
-        cipher.set_block_pos(FAR + word);
-        std::array::from_fn(|_| cipher.next_u64())
+        cipher.set_block_pos(FAR + first_word + i as u64);
+        [i, HALF + i].map(|word| {
+            let mut bits = [normal::word(words, word); 5];
+            bits[1..].iter_mut().for_each(|more| *more = cipher.next_u64());
+            bits
+        })
     }
 
     /// One standard normal.

@@ -9,6 +9,8 @@ use super::{Grid, RoundedNormal};
 use crate::kernels::normal::{BLOCK, HALF};
 use crate::kernels::{Level, rounded};
 use crate::noise::{NoiseSource, Purpose};
+use chacha20::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
 
 fn law(noise_multiplier: f64, bits: u32) -> RoundedNormal {
     RoundedNormal::new(noise_multiplier, Grid::new(bits).unwrap()).unwrap()
@@ -53,6 +55,54 @@ fn refining_every_draw_changes_nothing() {
         let count = count(10_000);
         let refined = draw(5, law.always_refined(), count);
         assert_eq!(draw(5, law, count), refined, "σ = {noise_multiplier}, K = {bits}");
+    }
+}
+
+/// Every draw is the rounding of the words and the further bits at their own addresses, read here
+/// from the cipher itself. At this scale f64 leaves one draw in eight open and errs in some.
+#[test]
+fn draws_are_those_of_their_addressed_bits() {
+    let law = law(15.0, 36);
+    let (seed, chunks, pairs) = (NoiseSource::from_seed(6), 4, 3 * HALF);
+    for chunk in 0..chunks {
+        let mut draws = vec![0; 2 * pairs];
+        seed.stream(Purpose::Coordinates, 1, chunk).unwrap().fill_rounded(law, &mut draws);
+        let mut cipher = ChaCha20Rng::from_seed(seed.secret_key());
+        cipher.set_stream(1 << 56 | 1 << 24 | chunk);
+        let words: Vec<u64> = (0..2 * pairs).map(|_| cipher.next_u64()).collect();
+        for pair in 0..pairs {
+            let (block, i) = (pair / HALF * BLOCK, pair % HALF);
+            cipher.set_block_pos((1 << 40) + (block + i) as u64);
+            let mut uniform = |word: usize| {
+                let mut bits = [words[word]; 5];
+                bits[1..].iter_mut().for_each(|more| *more = cipher.next_u64());
+                bits
+            };
+            let (first, second) = (uniform(block + i), uniform(block + HALF + i));
+            let expected = round_pair(&first, &second, law.scale()).map(|draw| draw.value);
+            assert_eq!([draws[block + i], draws[block + HALF + i]], expected, "pair {pair}");
+        }
+    }
+}
+
+/// No two uniforms share a bit: every word and every further bit is a word of its own of the cipher.
+#[test]
+fn no_bits_are_used_twice() {
+    let source = NoiseSource::from_seed(11);
+    let mut seen = std::collections::HashSet::new();
+    for (purpose, step, chunk) in
+        [(Purpose::Coordinates, 0, 0), (Purpose::Coordinates, 0, 1), (Purpose::Magnitude, 0, 0)]
+    {
+        let mut stream = source.stream(purpose, step, chunk).unwrap();
+        for block in 0..3 {
+            let mut words = [0; 8 * BLOCK];
+            words.as_chunks_mut().0.iter_mut().for_each(|w| *w = stream.word().to_le_bytes());
+            for pair in 0..HALF {
+                for uniform in stream.uniforms(&words, block * BLOCK as u64, pair) {
+                    assert!(uniform.iter().all(|word| seen.insert(*word)), "{block} {pair}");
+                }
+            }
+        }
     }
 }
 
@@ -101,6 +151,9 @@ fn the_kernels_error_is_half_its_bound() {
             // Near 1, near 0, near the logarithm's seams at √½·2^−k.
             u64::MAX - (a >> 18) - (1 << 45),
             (a >> 17) + (1 << 46),
+            // So near that f64 must not be trusted at all.
+            u64::MAX - (a >> 40),
+            a >> 24,
             (0xb504_f333_f9de_6484_u64 >> (b % 16)).wrapping_add(c >> 44).wrapping_sub(1 << 19),
         ];
         // Anywhere, near an axis, near a seam of the quadrants.

@@ -56,6 +56,17 @@ multiversion!(
     release = release_source; (sums: &[i64], noise: &[i64], unit: f64, out: &mut [f32])
 );
 
+multiversion!(
+    /// (round(sum·`shrink`) + noise)·`unit`, rounded to f32 once; sums as in [`release`].
+    release_shrunk = release_shrunk_source;
+    (sums: &[i64], shrink: f64, noise: &[i64], unit: f64, out: &mut [f32])
+);
+
+multiversion!(
+    /// Integers as floats, exactly; held to ±2⁵⁰ first.
+    to_floats = to_floats_source; (sums: &[i64], out: &mut [f64])
+);
+
 /// Two draws before rounding, and the −2 ln U they come from.
 struct Pair {
     cosine: f64,
@@ -189,14 +200,43 @@ fn suspects_source(words: &[u8; 8 * BLOCK], scale: f64, margin: f64, out: &mut [
     }
 }
 
+/// A sum held to ±2⁵⁰.
+#[inline(always)]
+fn held(sum: i64) -> i64 {
+    const MOST: i64 = 1 << 50;
+    sum.clamp(-MOST, MOST)
+}
+
+/// An integer below 2⁵¹ as a float, through the mantissa: AVX2 has no instruction for it.
+#[inline(always)]
+fn float(integer: i64) -> f64 {
+    f64::from_bits((integer + ROUND_MAGIC.to_bits() as i64) as u64) - ROUND_MAGIC
+}
+
+/// round(sum·`shrink`), for a product below 2⁵¹.
+#[inline(always)]
+pub(crate) fn shrunk(sum: i64, shrink: f64) -> i64 {
+    round(float(held(sum)) * shrink).0
+}
+
 #[inline(always)]
 fn release_source(sums: &[i64], noise: &[i64], unit: f64, out: &mut [f32]) {
-    const MOST: i64 = 1 << 50;
     for ((out, sum), noise) in out.iter_mut().zip(sums).zip(noise) {
-        let total = (*sum).clamp(-MOST, MOST) + noise;
-        // An integer below 2⁵¹ as a float, through the mantissa: there is no vector instruction.
-        let float = f64::from_bits((total + ROUND_MAGIC.to_bits() as i64) as u64) - ROUND_MAGIC;
-        *out = (float * unit) as f32;
+        *out = (float(held(*sum) + noise) * unit) as f32;
+    }
+}
+
+#[inline(always)]
+fn release_shrunk_source(sums: &[i64], shrink: f64, noise: &[i64], unit: f64, out: &mut [f32]) {
+    for ((out, sum), noise) in out.iter_mut().zip(sums).zip(noise) {
+        *out = (float(shrunk(*sum, shrink) + noise) * unit) as f32;
+    }
+}
+
+#[inline(always)]
+fn to_floats_source(sums: &[i64], out: &mut [f64]) {
+    for (out, sum) in out.iter_mut().zip(sums) {
+        *out = float(held(*sum));
     }
 }
 

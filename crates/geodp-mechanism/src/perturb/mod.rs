@@ -13,11 +13,13 @@
 mod exact;
 mod gaussian;
 mod geometric;
+mod polar;
 pub mod reference;
 
 pub use exact::{ExactGaussian, ExactMean, PerturbSum, mean_into, release_scalar};
 pub use gaussian::Gaussian;
 pub use geometric::Geometric;
+pub use polar::{CertifiedPolar, PolarCounts, PolarParams, PolarState, StepKind};
 
 use crate::Error;
 use crate::noise::NoiseSource;

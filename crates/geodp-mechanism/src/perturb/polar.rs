@@ -1,0 +1,321 @@
+//! GeoDP with a theorem: magnitude and direction perturbed separately, at the ε of DP-SGD.
+//!
+//! For neighbouring sums s = a·u and s′ = b·v, ‖s − s′‖ ≤ C, the law of cosines says
+//! (a − b)² + a·b·‖u − v‖² = ‖s − s′‖² ≤ C²: magnitude and direction share one budget. One step:
+//! 1. m̃ = a + Cσz₀;
+//! 2. L = m̃ − C(tσ + 1), at most √(ab) unless z₀ > t;
+//! 3. if L ≥ κC: w = L·u + Cσz, released as m̃·w/(B·L) or m̃·w/(B·‖w‖); else nothing but m̃.
+//!
+//! Given m̃, w moves by L·‖u − v‖ ≤ √(ab)·‖u − v‖, so both together are a post-processing of one
+//! Gaussian with multiplier σ, except with probability Φ(−t). `docs/geodp.md` has the proof.
+//!
+//! # On integers
+//! Everything is in units of γ = C·2⁻ᴷ; M = 2ᴷ. The magnitude is rounded to an integer, and so is
+//! each coordinate of L·u: w costs what the noise of [`ExactGaussian`] costs. Roundings move the two
+//! neighbours apart by at most e_a and e_u; by the triangle inequality the pair
+//! (magnitude, L·direction) moves by at most M + √(e_a² + e_u²), and that, not M, scales the noise:
+//! - Σs² has a relative error below 2⁻⁴⁵ (chains of 128, compensated between chunks), ‖s‖ half of
+//!   it; magnitudes are held to 2⁵⁰. So ‖s‖ is right to 33 with its rounding, and e_a ≤ 66.
+//! - L·u is right to 33 but for rounding, which is at most √d/2: e_u ≤ √d + 66.
+//!
+//! Together less than √d + 133, [`slack`]. L is smaller by 34 for the same reason.
+
+use super::{ExactGaussian, PARALLEL_FROM, PerturbSum, check_batch, release_scalar};
+use crate::Error;
+use crate::clip::Sensitivity;
+use crate::exact::{Grid, RoundedNormal};
+use crate::kernels::rotate::{CHUNK, sum_of_squares};
+use crate::kernels::{Level, rounded};
+use crate::noise::{NoiseSource, Purpose};
+use rayon::prelude::*;
+
+mod estimate;
+#[cfg(test)]
+mod tests;
+pub use estimate::{PolarCounts, PolarState};
+
+/// Largest magnitude and coordinate: a larger one is held there.
+const MOST: i64 = 1 << 50;
+/// How far a computed ‖s‖ may be from the true one, in units.
+const NORM_ERROR: i64 = 33;
+
+/// What is free in the mechanism; all of it public.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PolarParams {
+    /// t: standard deviations of the magnitude's noise between m̃ and the public radius.
+    pub margin: f64,
+    /// κ: a direction is released only if L ≥ κ·C.
+    pub least_radius: f64,
+    /// Release m̃·w/‖w‖ (of length m̃) instead of m̃·w/L (unbiased).
+    pub normalised: bool,
+    /// Take an isotropic step where a/L is expected above this; ∞ for polar steps only.
+    pub most_ratio: f64,
+}
+
+impl PolarParams {
+    /// κ = 2, unbiased, a/L up to 1.2, with the given t.
+    pub fn with_margin(margin: f64) -> Self {
+        Self { margin, least_radius: 2.0, normalised: false, most_ratio: 1.2 }
+    }
+
+    /// δ₁ = Φ(−t): the chance, for each step, that L exceeds √(ab). Rounded up.
+    pub fn miss(&self) -> f64 {
+        let tail = 0.5 * libm::erfc(self.margin / std::f64::consts::SQRT_2);
+        (tail * (1.0 + 1e-12)).max(f64::MIN_POSITIVE)
+    }
+
+    /// The t for a given δ₁, rounded up.
+    ///
+    /// # Errors
+    /// [`Error::Negative`] unless 0 < δ₁ < ½.
+    pub fn margin_for(miss: f64) -> Result<f64, Error> {
+        if !(miss > 0.0 && miss < 0.5) {
+            return Err(Error::Negative { what: "the chance of a miss", value: miss });
+        }
+        let (mut low, mut high) = (0.0, 40.0);
+        for _ in 0..80 {
+            let middle = 0.5 * (low + high);
+            if Self::with_margin(middle).miss() > miss { low = middle } else { high = middle }
+        }
+        Ok(high)
+    }
+
+    fn check(self) -> Result<Self, Error> {
+        for (what, value, ok) in [
+            ("the margin t", self.margin, self.margin > 0.0 && self.margin.is_finite()),
+            ("the least radius κ", self.least_radius, self.least_radius > 0.0),
+            ("the largest ratio a/L", self.most_ratio, self.most_ratio > 1.0),
+        ] {
+            if !ok {
+                return Err(Error::Polar { what, value });
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// What a step released. Public.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepKind {
+    /// A magnitude and a direction.
+    Polar,
+    /// The sum with isotropic noise, as in DP-SGD.
+    Isotropic,
+    /// A magnitude too small for a direction: the gradient released is zero.
+    Directionless,
+}
+
+/// The certified polar mechanism.
+///
+/// # Guarantee
+/// With sums in which every record's integer vector has norm at most 2ᴷ, every step (of any kind) is
+/// a post-processing of the Gaussian mechanism with noise multiplier σ under add/remove of a record,
+/// except with probability Φ(−t) under either neighbour. T steps over Poisson samples are T sampled
+/// Gaussians, and (1 + e^ε)·T·Φ(−t) joins δ. Which kind a step is of depends on earlier releases
+/// only.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CertifiedPolar {
+    isotropic: ExactGaussian,
+    /// Noise of magnitude and direction: σ·(2ᴷ + slack).
+    law: RoundedNormal,
+    params: PolarParams,
+    grid: Grid,
+    dim: usize,
+    noise_multiplier: f64,
+}
+
+impl CertifiedPolar {
+    /// Noise multiplier σ > 0 on sums of `dim` coordinates in units of `grid`, divided by the public
+    /// batch size B.
+    ///
+    /// # Errors
+    /// σ not positive or out of the grid's range; B = 0; no coordinates; parameters out of range.
+    pub fn new(
+        sensitivity: Sensitivity,
+        noise_multiplier: f64,
+        grid: Grid,
+        batch: u64,
+        dim: usize,
+        params: PolarParams,
+    ) -> Result<Self, Error> {
+        check_batch(batch)?;
+        if dim == 0 {
+            return Err(Error::Empty);
+        }
+        if noise_multiplier <= 0.0 {
+            return Err(Error::NoiseMultiplier(noise_multiplier));
+        }
+        let longer = 1.0 + slack(dim) / grid.most() as f64;
+        Ok(Self {
+            isotropic: ExactGaussian::new(sensitivity, noise_multiplier, grid, batch)?,
+            law: RoundedNormal::new(noise_multiplier * longer, grid)?,
+            params: params.check()?,
+            grid,
+            dim,
+            noise_multiplier,
+        })
+    }
+
+    /// Writes the noisy mean of `sums` to `out`, with the noise of `step`, and brings the public
+    /// `state` up to date.
+    ///
+    /// # Errors
+    /// Lengths that do not fit; an address of noise out of range. Then nothing has changed.
+    pub fn release_into(
+        &self,
+        sums: &[i64],
+        noise: &NoiseSource,
+        step: u64,
+        state: &mut PolarState,
+        out: &mut [f32],
+    ) -> Result<StepKind, Error> {
+        for (what, actual) in [("the sum", sums.len()), ("the release", out.len())] {
+            if actual != self.dim {
+                return Err(Error::LengthMismatch { what, expected: self.dim, actual });
+            }
+        }
+        let polar = state.expects_ratio_below(self.params.most_ratio, self.radius_loss());
+        let kind = if polar {
+            let (kind, magnitude) = self.release_polar(sums, noise, step, out)?;
+            state.saw_magnitude(magnitude / self.grid.most() as f64, self.noise_multiplier);
+            kind
+        } else {
+            self.isotropic.release_into(sums, noise, step, out)?;
+            let unit = self.isotropic.unit() * self.grid.most() as f64;
+            state.saw_vector(squares(out) / (unit * unit), self.dim, self.noise_multiplier);
+            StepKind::Isotropic
+        };
+        state.count(kind);
+        Ok(kind)
+    }
+
+    /// tσ + 1: what lies between the magnitude and the radius, in units of C, but for rounding.
+    pub fn radius_loss(&self) -> f64 {
+        self.params.margin * self.noise_multiplier + 1.0
+    }
+
+    /// C·σ/B: the standard deviation of isotropic noise on each coordinate.
+    pub fn coordinate_std(&self) -> f64 {
+        self.isotropic.coordinate_std()
+    }
+
+    /// A polar step: its kind, and m̃ in units.
+    fn release_polar(
+        &self,
+        sums: &[i64],
+        noise: &NoiseSource,
+        step: u64,
+        out: &mut [f32],
+    ) -> Result<(StepKind, f64), Error> {
+        // An address out of range must not leave half a release behind.
+        noise.stream(Purpose::Coordinates, step, (sums.len().div_ceil(CHUNK) - 1) as u64)?;
+        let norm = norm(sums);
+        let magnitude =
+            release_scalar(rounded_norm(norm), self.law, noise, Purpose::Magnitude, step, 0)?;
+        let radius = self.radius(magnitude);
+        if !self.has_direction(radius) {
+            out.fill(0.0);
+            return Ok((StepKind::Directionless, magnitude as f64));
+        }
+        let shrink = if norm > 0.0 { radius as f64 / norm } else { 0.0 };
+        let unit = self.isotropic.unit();
+        let per_radius = magnitude as f64 / radius as f64;
+        let first_unit = if self.params.normalised { unit } else { unit * per_radius };
+        self.release_direction(sums, shrink, first_unit, noise, step, out)?;
+        if self.params.normalised {
+            let length = magnitude as f64 * unit / squares(out).sqrt();
+            out.iter_mut().for_each(|x| *x = (f64::from(*x) * length) as f32);
+        }
+        Ok((StepKind::Polar, magnitude as f64))
+    }
+
+    /// L: a bound on √(ab) from below, made of m̃ alone.
+    fn radius(&self, magnitude: i64) -> i64 {
+        let spread = (self.law.scale() * self.params.margin).ceil() as i64;
+        magnitude - spread - self.grid.most() - (NORM_ERROR + 1)
+    }
+
+    /// Whether the public radius allows a direction.
+    fn has_direction(&self, radius: i64) -> bool {
+        radius as f64 >= self.params.least_radius * self.grid.most() as f64
+    }
+
+    /// (round(s·`shrink`) + noise)·`unit`.
+    fn release_direction(
+        &self,
+        sums: &[i64],
+        shrink: f64,
+        unit: f64,
+        noise: &NoiseSource,
+        step: u64,
+        out: &mut [f32],
+    ) -> Result<(), Error> {
+        let level = Level::best();
+        let release = |draws: &mut Box<[i64; CHUNK]>,
+                       (index, (sums, out)): (usize, (&[i64], &mut [f32]))| {
+            let draws = &mut draws[..sums.len()];
+            noise.stream(Purpose::Coordinates, step, index as u64)?.fill_rounded(self.law, draws);
+            rounded::release_shrunk(level, sums, shrink, draws, unit, out);
+            Ok(())
+        };
+        let new_buffer = || Box::new([0; CHUNK]);
+        if sums.len() < PARALLEL_FROM {
+            let mut buffer = new_buffer();
+            let mut chunks = sums.chunks(CHUNK).zip(out.chunks_mut(CHUNK)).enumerate();
+            chunks.try_for_each(|chunk| release(&mut buffer, chunk))
+        } else {
+            let chunks = sums.par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK)).enumerate();
+            chunks.try_for_each_init(new_buffer, release)
+        }
+    }
+}
+
+/// √d + 133: how much further apart roundings can bring two neighbours, in units of the grid.
+fn slack(dim: usize) -> f64 {
+    (dim as f64).sqrt().ceil() + 133.0
+}
+
+/// ‖s‖ in units, coordinates held to ±2⁵⁰.
+fn norm(sums: &[i64]) -> f64 {
+    let level = Level::best();
+    let of_chunk = |chunk: &[i64]| {
+        let mut floats = [0.0; CHUNK];
+        rounded::to_floats(level, chunk, &mut floats[..chunk.len()]);
+        sum_of_squares(level, &floats[..chunk.len()])
+    };
+    total(sums, of_chunk).sqrt()
+}
+
+/// The magnitude as an integer, held to 2⁵⁰.
+fn rounded_norm(norm: f64) -> i64 {
+    norm.round().min(MOST as f64) as i64
+}
+
+/// Σ x² of a release.
+fn squares(release: &[f32]) -> f64 {
+    let level = Level::best();
+    let of_chunk = |chunk: &[f32]| {
+        let mut floats = [0.0; CHUNK];
+        floats.iter_mut().zip(chunk).for_each(|(float, x)| *float = f64::from(*x));
+        sum_of_squares(level, &floats[..chunk.len()])
+    };
+    total(release, of_chunk)
+}
+
+/// The sum over chunks, in their order, with Neumaier's compensation: the same bits for any number
+/// of threads, and an error that does not grow with their count.
+fn total<T: Sync>(values: &[T], of_chunk: impl Fn(&[T]) -> f64 + Send + Sync) -> f64 {
+    let totals: Vec<f64> = if values.len() < PARALLEL_FROM {
+        values.chunks(CHUNK).map(of_chunk).collect()
+    } else {
+        values.par_chunks(CHUNK).map(of_chunk).collect()
+    };
+    let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
+    for part in totals {
+        let next = sum + part;
+        // All parts are ≥ 0, so the larger one decides what the addition lost.
+        lost += if sum >= part { (sum - next) + part } else { (part - next) + sum };
+        sum = next;
+    }
+    sum + lost
+}

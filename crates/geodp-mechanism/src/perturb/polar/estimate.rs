@@ -1,0 +1,85 @@
+//! What earlier releases say about the magnitude: the public state behind the choice of a step's kind.
+//!
+//! A polar step costs the direction a factor a/L in noise, L ≈ a − C(tσ + 1). Late in training a is
+//! small and the factor large; an isotropic step is better then. Both are the same event, and the
+//! choice is a function of releases, so it costs nothing. a²/C² is averaged over steps (each counts a
+//! tenth) from what is unbiased for it: m̃²/C² − σ² of polar steps, ‖release·B/C‖² − d·σ² of isotropic
+//! ones. The variance of the average is kept too, and a is taken two standard deviations low: in high
+//! dimension a single isotropic release says little.
+
+use super::StepKind;
+
+/// Weight of the newest step in the average.
+const NEWEST: f64 = 0.1;
+/// Standard deviations by which the estimate is lowered before it is trusted.
+const CAUTION: f64 = 2.0;
+
+/// Steps of each kind so far. Public.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PolarCounts {
+    /// Steps that released a magnitude and a direction.
+    pub polar: u64,
+    /// Steps with isotropic noise.
+    pub isotropic: u64,
+    /// Steps that released a magnitude alone and moved nothing.
+    pub directionless: u64,
+}
+
+/// The running estimate of a²/C². Made of releases only; a checkpoint keeps it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct PolarState {
+    /// Average of a²/C²; nothing before the first step.
+    pub squared_norm: Option<f64>,
+    /// Variance of that average.
+    pub variance: f64,
+    /// Steps of each kind.
+    pub counts: PolarCounts,
+}
+
+impl PolarState {
+    /// a/C as far as releases tell, lowered by its uncertainty.
+    pub fn cautious_norm(&self) -> f64 {
+        let squared = self.squared_norm.unwrap_or(0.0) - CAUTION * self.variance.sqrt();
+        squared.max(0.0).sqrt()
+    }
+
+    /// Whether a/L = a/(a − loss) is expected to be at most `most_ratio`; `loss` in units of C.
+    pub(super) fn expects_ratio_below(&self, most_ratio: f64, loss: f64) -> bool {
+        if most_ratio == f64::INFINITY {
+            return true;
+        }
+        self.squared_norm.is_some() && self.cautious_norm() * (1.0 - 1.0 / most_ratio) >= loss
+    }
+
+    /// A polar step released m̃ = `magnitude`·C.
+    pub(super) fn saw_magnitude(&mut self, magnitude: f64, noise_multiplier: f64) {
+        let noise = noise_multiplier * noise_multiplier;
+        let squared = magnitude * magnitude - noise;
+        self.average(squared, noise * (4.0 * squared.max(0.0) + 2.0 * noise));
+    }
+
+    /// An isotropic step released a vector with this ‖release·B/C‖².
+    pub(super) fn saw_vector(&mut self, squares: f64, dim: usize, noise_multiplier: f64) {
+        let noise = noise_multiplier * noise_multiplier;
+        let squared = squares - dim as f64 * noise;
+        self.average(squared, noise * (4.0 * squared.max(0.0) + 2.0 * dim as f64 * noise));
+    }
+
+    fn average(&mut self, squared: f64, variance: f64) {
+        match self.squared_norm {
+            None => (self.squared_norm, self.variance) = (Some(squared), variance),
+            Some(before) => {
+                self.squared_norm = Some(before + NEWEST * (squared - before));
+                self.variance = (1.0 - NEWEST).powi(2) * self.variance + NEWEST * NEWEST * variance;
+            }
+        }
+    }
+
+    pub(super) fn count(&mut self, kind: StepKind) {
+        match kind {
+            StepKind::Polar => self.counts.polar += 1,
+            StepKind::Isotropic => self.counts.isotropic += 1,
+            StepKind::Directionless => self.counts.directionless += 1,
+        }
+    }
+}
