@@ -60,7 +60,7 @@ pub struct Sampler {
 
 impl Sampler {
     /// For `records` records and (expected) batches of `batch`, with 1 ≤ batch ≤ records.
-    pub(crate) fn new(sampling: Sampling, records: u32, batch: u32) -> Self {
+    pub fn new(sampling: Sampling, records: u32, batch: u32) -> Self {
         Self { sampling, records, batch, order: None }
     }
 

@@ -1,0 +1,19 @@
+"""Private training that says exactly what privacy was bought.
+
+| module | for |
+|---|---|
+| ``geodp.account`` | ε, δ, noise and steps, as brackets; ledgers |
+| ``geodp.mechanism`` | clipping, DP and GeoDP perturbation of NumPy arrays |
+
+>>> from geodp import account
+>>> account.epsilon(sample_rate=0.01, noise_multiplier=1.0, steps=1000, delta=1e-5).upper < 1.84
+True
+
+Rust's threads do not survive ``fork``: start worker processes with
+``multiprocessing.get_context("spawn")``.
+"""
+
+from geodp import account, mechanism
+from geodp._native import __version__
+
+__all__ = ["__version__", "account", "mechanism"]
