@@ -1,41 +1,49 @@
-//! Gaussian perturbation in floating point and on integers side by side, 1 and 2 threads.
+//! Perturbation in floating point, on integers, and in polar form, side by side, 1 and 2 threads.
 //!
-//! `cargo bench -p geodp-mechanism --bench exact` prints both times and their ratio. The two take
+//! `cargo bench -p geodp-mechanism --bench exact` prints three times and two ratios: the exact
+//! Gaussian over the floating one, the certified polar mechanism over the exact Gaussian. They take
 //! turns within one run and medians are compared, as in `perturb`.
 
 use geodp_mechanism::{
-    Clip, Error, ExactGaussian, Gaussian, Grid, NoiseSource, Perturb, PerturbSum,
+    CertifiedPolar, Clip, Error, ExactGaussian, Gaussian, Grid, NoiseSource, Perturb, PerturbSum,
+    PolarParams, PolarState,
 };
 use std::time::Instant;
 
-const DIMS: [usize; 5] = [1_250, 5_000, 21_840, 320_000, 5_000_000];
+const DIMS: [usize; 6] = [1_250, 5_000, 21_840, 80_000, 320_000, 5_000_000];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!(
-        "{:>9} {:>7} {:>12} {:>12} {:>7}",
-        "dim", "threads", "floating µs", "exact µs", "ratio"
+        "{:>9} {:>7} {:>12} {:>12} {:>12} {:>11} {:>11}",
+        "dim", "threads", "floating µs", "exact µs", "polar µs", "exact/float", "polar/exact"
     );
     for threads in [1, 2] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
         for dim in DIMS {
-            let [floating, exact] = pool.install(|| compare(dim))?;
-            let ratio = exact / floating;
-            println!("{dim:>9} {threads:>7} {floating:>12.1} {exact:>12.1} {ratio:>7.2}");
+            let [floating, exact, polar] = pool.install(|| compare(dim))?;
+            println!(
+                "{dim:>9} {threads:>7} {floating:>12.1} {exact:>12.1} {polar:>12.1} {:>11.2} {:>11.2}",
+                exact / floating,
+                polar / exact
+            );
         }
     }
     Ok(())
 }
 
 /// Median microseconds of one release by each.
-fn compare(dim: usize) -> Result<[f64; 2], Error> {
+fn compare(dim: usize) -> Result<[f64; 3], Error> {
     let sensitivity = Clip::flat(0.1)?.sensitivity();
     let floating = Gaussian::new(sensitivity, 1.0, 4096)?;
     let exact = ExactGaussian::new(sensitivity, 1.0, Grid::default(), 4096)?;
+    let params = PolarParams { most_ratio: f64::INFINITY, ..PolarParams::with_margin(6.5) };
+    let polar = CertifiedPolar::new(sensitivity, 1.0, Grid::default(), 4096, dim, params)?;
     let noise = NoiseSource::from_os()?;
-    let sums: Vec<i64> = (0..dim as i64).map(|i| (i * 7_919 % 100_003) << 8).collect();
+    let sums: Vec<i64> = (0..dim as i64).map(|i| (i * 7_919 % 100_003) << 12).collect();
     let mut gradient: Vec<f32> = (0..dim).map(|i| (i as f32 * 0.7).sin() * 1e-3).collect();
     let mut out = vec![0.0; dim];
-    let mut times = [Vec::new(), Vec::new()];
+    let mut state = PolarState::default();
+    let mut times = [Vec::new(), Vec::new(), Vec::new()];
     for step in 0..(40_000_000 / dim).clamp(15, 2_000) as u64 {
         let start = Instant::now();
         floating.perturb_in_place(&mut gradient, &noise, step)?;
@@ -43,6 +51,9 @@ fn compare(dim: usize) -> Result<[f64; 2], Error> {
         let start = Instant::now();
         exact.release_into(&sums, &noise, step, &mut out)?;
         times[1].push(start.elapsed().as_secs_f64() * 1e6);
+        let start = Instant::now();
+        polar.release_into(&sums, &noise, step, &mut state, &mut out)?;
+        times[2].push(start.elapsed().as_secs_f64() * 1e6);
         std::hint::black_box((&gradient, &out));
     }
     Ok(times.map(|mut times| {

@@ -63,8 +63,11 @@ fn isotropic_steps_are_those_of_the_exact_gaussian() {
     let sums = sums(dim, 10.0);
     let mut out = vec![0.0; dim];
     let mechanism = polar(1.3, dim, PolarParams::with_margin(6.0));
-    let kind =
-        mechanism.release_into(&sums, &noise, 3, &mut PolarState::default(), &mut out).unwrap();
+    let mut state = PolarState::default();
+    let kind = mechanism.release_into(&sums, &noise, 3, &mut state, &mut out).unwrap();
+    // What is learnt of the norm is learnt from the release.
+    let seen = (length(&out) * BATCH as f64 / CLIP_NORM).powi(2) - dim as f64 * 1.3 * 1.3;
+    assert!((state.squared_norm.unwrap() / seen - 1.0).abs() < 1e-9);
     assert_eq!(kind, StepKind::Isotropic);
     let gaussian = ExactGaussian::new(sensitivity(), 1.3, Grid::default(), BATCH).unwrap();
     assert_eq!(out, gaussian.release(&sums, &noise, 3).unwrap());

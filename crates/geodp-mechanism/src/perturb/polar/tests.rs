@@ -164,6 +164,9 @@ fn a_release_is_the_formula() {
         let norm = (square(&sums) as f64).sqrt();
         let magnitude = norm.round() as i64 + draw[0];
         let radius = magnitude - (6.0 * law.scale()).ceil() as i64 - (1 << BITS) - 34;
+        // The public state is made of what was released, never of the norm behind it.
+        let seen = (magnitude as f64 / f64::from(1 << BITS)).powi(2) - sigma * sigma;
+        assert_eq!(state.squared_norm, Some(seen));
         if radius < 2 << BITS {
             assert_eq!(kind, StepKind::Directionless);
             assert!(out.iter().all(|x| *x == 0.0));
