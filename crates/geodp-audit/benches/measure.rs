@@ -4,7 +4,7 @@
 //! Steps alternate, so that a busy machine slows both alike; the smallest times are compared.
 
 use geodp::engine::NetworkEngine;
-use geodp::params::{MechanismKind, PlanParams};
+use geodp::params::{Mechanism, PlanParams};
 use geodp::plan::Facts;
 use geodp::trainer::Trainer;
 use geodp_audit::measure::Measure;
@@ -20,10 +20,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let network = NetworkSpec::cnn().build()?;
     let facts = Facts { records: data.len() as u64, dim: network.dim() };
     let engine = NetworkEngine::new(&network, &data, None);
-    for mechanism in [MechanismKind::Dp, MechanismKind::Geodp] {
+    for mechanism in [Mechanism::Dp, Mechanism::Geodp { beta: 0.1 }] {
         let mut params = PlanParams::default();
         params.privacy.mechanism = mechanism;
-        params.privacy.beta = (mechanism == MechanismKind::Geodp).then_some(0.1);
         params.privacy.noise_multiplier = Some(1.0);
         params.train.batch = Some(1024);
         params.train.steps = Some(2 * ROUNDS);

@@ -60,7 +60,7 @@ impl Measure {
     /// If the accountant refuses.
     pub fn summary(&self, plan: &Plan) -> Result<Option<RecordLossSummary>, Error> {
         let Some(delta) = plan.delta() else { return Ok(None) };
-        let (sample_rate, beta) = (plan.poisson_rate(), plan.beta());
+        let (sample_rate, beta) = (plan.poisson_rate(), plan.mechanism().beta());
         self.loss.summary(&RunFacts { delta, sample_rate, beta })
     }
 
@@ -71,6 +71,7 @@ impl Measure {
         let beta_unit = ((dim + 2) as f64).sqrt() * PI / denominator;
         let angles = view
             .plan
+            .mechanism()
             .beta()
             .map(|beta| AngleNoise { std: beta * beta_unit * sigma, assumed: beta * beta_unit });
         let magnitude_bound = view.sensitivity / denominator;

@@ -4,7 +4,7 @@
 mod common;
 
 use common::Given;
-use geodp::params::{MechanismKind, PlanParams};
+use geodp::params::{Mechanism, PlanParams};
 use geodp::plan::Facts;
 use geodp::sampler::Sampling;
 use geodp::trainer::Trainer;
@@ -14,10 +14,9 @@ use geodp_mechanism::sphere::{squared_direction_error, to_spherical};
 
 fn params(batch: u64, steps: u64, beta: Option<f64>) -> PlanParams {
     let mut params = PlanParams::default();
-    if beta.is_some() {
-        params.privacy.mechanism = MechanismKind::Geodp;
+    if let Some(beta) = beta {
+        params.privacy.mechanism = Mechanism::Geodp { beta };
     }
-    params.privacy.beta = beta;
     params.privacy.clip_norm = Some(0.5);
     params.privacy.noise_multiplier = Some(1.5);
     params.train.batch = Some(batch);
@@ -81,7 +80,7 @@ fn no_record_of_dp_pays_more_than_certified() {
     engine.gradients[8].iter_mut().for_each(|g| *g *= 1e-4);
     let (measure, plan) = measured(&engine, &params(20, 200, None), 50, 1);
     let summary = measure.summary(&plan).unwrap().unwrap();
-    let certified = plan.guarantee().epsilon_so_far(200).unwrap().unwrap().epsilon.unwrap();
+    let certified = plan.protection().epsilon_so_far(200).unwrap().unwrap().epsilon.unwrap();
     let with = summary.with_amplification.unwrap();
     assert!(with.largest < certified * 1.001 && with.largest > certified * 0.999);
     assert_eq!(summary.share_of_records_inside, 1.0);

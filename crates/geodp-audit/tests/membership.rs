@@ -5,7 +5,7 @@ mod data;
 
 use data::Blobs;
 use geodp::engine::NetworkEngine;
-use geodp::params::{MechanismKind, PlanParams};
+use geodp::params::{Mechanism, PlanParams};
 use geodp::plan::Facts;
 use geodp::trainer::Trainer;
 use geodp_audit::Hooks;
@@ -22,7 +22,7 @@ fn params(private: bool) -> PlanParams {
         params.privacy.noise_multiplier = Some(40.0);
         params.privacy.clip_norm = Some(0.5);
     } else {
-        params.privacy.mechanism = MechanismKind::None;
+        params.privacy.mechanism = Mechanism::None;
     }
     params.train.batch = Some(50);
     params.train.steps = Some(if private { 200 } else { 1000 });

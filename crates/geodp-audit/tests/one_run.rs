@@ -30,7 +30,7 @@ fn run(params: &PlanParams, kind: CanaryKind, seed: u64) -> (OneRun, f64) {
     let network = NetworkSpec::mlp(6, &[8], 3).build().unwrap();
     let source = NoiseSource::from_seed(1_000_000 + seed);
     let training = CanaryTraining::new(&network, &data, params, kind, CANARIES, &source).unwrap();
-    let guarantee = training.plan().guarantee();
+    let guarantee = training.plan().protection();
     let steps = training.plan().steps();
     let claim = guarantee.epsilon_so_far(steps).unwrap().unwrap().epsilon.unwrap();
     let audit_params = OneRunParams { canaries: CANARIES, delta: 1e-5, significance: 0.05 };

@@ -16,9 +16,9 @@ pub(crate) fn announce(run: &Run) {
         format::count(split.train.len() as u64),
         format::count(split.test.len() as u64)
     );
-    let noise = match (plan.noise_multiplier(), plan.guarantee().kind()) {
+    let noise = match (plan.noise_multiplier(), plan.protection().kind()) {
         (Some(sigma), Some(kind)) => {
-            let budget = plan.guarantee().budget();
+            let budget = plan.protection().budget();
             let budget = budget.map_or(String::new(), |b| format!(", within {kind} ε = {b}"));
             format!("noise multiplier σ = {sigma:.4}{budget}")
         }

@@ -13,6 +13,7 @@ mod polar;
 pub use polar::{PolarStep, polar_step};
 
 use crate::Error;
+use crate::perturb::geometric::angle_std;
 use crate::real::{Real, check_gradient};
 use std::f64::consts::PI;
 
@@ -171,7 +172,7 @@ pub fn crossing_beta<R: Real>(
             value: 0.0,
         });
     }
-    let angle_std_at_one = (dim + 2.0).sqrt() * PI * noise_multiplier / batch as f64;
+    let angle_std_at_one = angle_std(gradient.len(), noise_multiplier, batch as f64, 1.0);
     let dp_angles = dp_direction_mse(gradient, coordinate_std)?;
     let dp_rotation = (dim - 1.0) * coordinate_std * coordinate_std / squares;
     Ok(CrossingBeta {

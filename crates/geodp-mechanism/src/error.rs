@@ -38,6 +38,23 @@ pub enum Error {
         /// Length that was given.
         actual: usize,
     },
+    /// A name that no mechanism has.
+    #[error("there is no mechanism {0:?}; use {names}", names = crate::Mechanism::NAMES.join(", "))]
+    UnknownMechanism(String),
+    /// GeoDP without β.
+    #[error("mechanism = \"geodp\" needs beta, its bounding factor in (0, 1]")]
+    BetaMissing,
+    /// β for a mechanism without one.
+    #[error(
+        "beta = {beta} is GeoDP's bounding factor; {mechanism} has none. Use mechanism = \"geodp\", \
+         or leave beta out"
+    )]
+    BetaUnused {
+        /// The mechanism, as people write it.
+        mechanism: &'static str,
+        /// The β given.
+        beta: f64,
+    },
     /// β outside (0, 1].
     #[error("the bounding factor β is {0}; it must be in (0, 1]")]
     Beta(f64),

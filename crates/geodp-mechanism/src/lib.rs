@@ -45,6 +45,7 @@ pub mod clip;
 mod error;
 pub mod exact;
 mod kernels;
+mod mechanism;
 pub mod movement;
 pub mod noise;
 pub mod perturb;
@@ -54,10 +55,11 @@ pub mod sphere;
 pub use clip::{Clip, ClipNorm, ClipRule, Sensitivity};
 pub use error::Error;
 pub use exact::{Grid, RoundedNormal};
+pub use mechanism::Mechanism;
 pub use movement::{Direction, Movement};
 pub use noise::{NoiseSource, Origin, Purpose, Stream};
 pub use perturb::{
     CertifiedPolar, ExactGaussian, ExactMean, Gaussian, Geometric, Perturb, PerturbSum,
-    PolarParams, PolarState, StepKind,
+    PolarParams, PolarState, Spread, StepKind,
 };
 pub use real::Real;

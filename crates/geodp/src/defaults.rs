@@ -10,13 +10,12 @@
 use crate::config::{DataConfig, ModelConfig, RunConfig};
 use crate::importance::DEFAULT_NOISE_MULTIPLIER;
 use crate::optimizer::OptimizerKind;
-use crate::params::MechanismKind;
 use crate::plan::{DEFAULT_CLIP_NORM, DEFAULT_EPSILON};
 
 impl RunConfig {
     /// Fills in what was left open. A config that is complete stays as it is.
     pub fn complete(&mut self) {
-        let private = self.privacy.mechanism != MechanismKind::None;
+        let private = self.privacy.mechanism.is_private();
         let start = Start::of(&self.data, &self.model, private);
         let (privacy, train) = (&mut self.privacy, &mut self.train);
         if private {

@@ -23,6 +23,10 @@
 //! ```
 //! Nothing here is checked but the spelling; [`PlanParams::check`](crate::Plan) makes it a plan.
 
+mod file;
+
+pub use geodp_mechanism::Mechanism;
+
 use crate::importance::ImportanceParams;
 use crate::optimizer::OptimizerKind;
 use crate::sampler::Sampling;
@@ -37,29 +41,6 @@ pub struct PlanParams {
     pub privacy: PrivacyParams,
     /// Batches, length and optimiser.
     pub train: TrainParams,
-}
-
-/// How a gradient is made private.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MechanismKind {
-    /// No noise: not private.
-    None,
-    /// Gaussian noise on every coordinate (DP-SGD).
-    #[default]
-    Dp,
-    /// Noise on magnitude and angles (GeoDP-SGD).
-    Geodp,
-}
-
-impl std::fmt::Display for MechanismKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::None => "none",
-            Self::Dp => "dp",
-            Self::Geodp => "geodp",
-        })
-    }
 }
 
 /// Which rule weighs per-sample gradients.
@@ -87,13 +68,11 @@ impl std::fmt::Display for ClipKind {
 
 /// Mechanism, clipping and budget.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(try_from = "file::PrivacyFile")]
 pub struct PrivacyParams {
-    /// How a gradient is made private.
-    pub mechanism: MechanismKind,
-    /// β of GeoDP, in (0, 1].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub beta: Option<f64>,
+    /// How a gradient is made private. In a file: `mechanism`, and `beta` beside it.
+    #[serde(flatten)]
+    pub mechanism: Mechanism,
     /// σ. Not together with `epsilon`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise_multiplier: Option<f64>,

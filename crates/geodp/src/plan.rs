@@ -5,16 +5,19 @@
 //! sampler, and the denominator is the public batch size B.
 
 mod check;
+mod noise;
+mod protection;
+
+pub use noise::Noise;
+pub use protection::Protection;
 
 use crate::Error;
-use crate::budget::Guarantee;
 use crate::importance::{Importance, Keep};
 use crate::optimizer::OptimizerKind;
-use crate::params::{ClipKind, MechanismKind};
+use crate::params::ClipKind;
 use crate::sampler::{Sampler, Sampling};
 use crate::select::Select;
-use geodp_mechanism::clip::Sensitivity;
-use geodp_mechanism::{Clip, Gaussian, Geometric};
+use geodp_mechanism::Mechanism;
 
 /// What a plan must know of the model and the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,49 +28,13 @@ pub struct Facts {
     pub dim: usize,
 }
 
-/// The perturbation of a step.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Mechanism {
-    None,
-    Dp(Gaussian),
-    Geodp(Geometric),
-}
-
-impl Mechanism {
-    /// Variance of the noise on each coordinate, where all have the same.
-    pub(crate) fn coordinate_variance(&self) -> f64 {
-        match self {
-            Self::Dp(gaussian) => gaussian.coordinate_std().powi(2),
-            Self::None | Self::Geodp(_) => 0.0,
-        }
-    }
-}
-
-/// What makes a mechanism, given a sensitivity and a batch size.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Noise {
-    kind: MechanismKind,
-    sigma: f64,
-    beta: Option<f64>,
-}
-
-impl Noise {
-    pub(crate) fn mechanism(
-        &self,
-        sensitivity: Option<Sensitivity>,
-        batch: u64,
-    ) -> Result<Mechanism, Error> {
-        Ok(match (self.kind, sensitivity) {
-            (MechanismKind::Dp, Some(sensitivity)) => {
-                Mechanism::Dp(Gaussian::new(sensitivity, self.sigma, batch)?)
-            }
-            (MechanismKind::Geodp, Some(sensitivity)) => {
-                let beta = self.beta.unwrap_or(f64::NAN);
-                Mechanism::Geodp(Geometric::new(sensitivity, self.sigma, batch, beta)?)
-            }
-            _ => Mechanism::None,
-        })
-    }
+/// What changes which records a step uses, and which steps are kept.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Strategies {
+    /// IS.
+    pub(crate) importance: Option<Importance>,
+    /// SUR.
+    pub(crate) select: Option<Select>,
 }
 
 /// A checked training plan.
@@ -77,13 +44,9 @@ pub struct Plan {
     pub(crate) batch: u64,
     pub(crate) steps: u64,
     pub(crate) sampling: Sampling,
-    /// `None` only without privacy.
-    pub(crate) clip: Option<Clip>,
+    pub(crate) protection: Protection,
     pub(crate) clip_kind: ClipKind,
-    pub(crate) noise: Noise,
-    pub(crate) importance: Option<Importance>,
-    pub(crate) select: Option<Select>,
-    pub(crate) guarantee: Guarantee,
+    pub(crate) strategies: Strategies,
     pub(crate) learning_rate: f64,
     pub(crate) optimizer: OptimizerKind,
     pub(crate) seed: Option<u64>,
@@ -127,7 +90,7 @@ impl Plan {
     /// The chance at which Poisson sampling draws a record into a step (with importance sampling, into
     /// its candidates); `None` where batches are shuffled and nothing is amplified.
     pub fn poisson_rate(&self) -> Option<f64> {
-        match (&self.importance, self.sampling) {
+        match (&self.strategies.importance, self.sampling) {
             (Some(importance), _) => Some(importance.candidate_rate),
             (None, Sampling::Poisson) => Some(self.sample_rate()),
             (None, Sampling::Shuffle) => None,
@@ -136,33 +99,27 @@ impl Plan {
 
     /// C; `None` where nothing is clipped.
     pub fn clip_norm(&self) -> Option<f64> {
-        self.clip.as_ref().map(|clip| clip.sensitivity().get())
+        self.protection.clip().map(|clip| clip.sensitivity().get())
     }
 
-    /// β; GeoDP only.
-    pub fn beta(&self) -> Option<f64> {
-        match &self.guarantee {
-            Guarantee::None => None,
-            Guarantee::Private(accounting) => accounting.beta,
-        }
+    /// The mechanism, with its β.
+    pub fn mechanism(&self) -> Mechanism {
+        self.protection.mechanism()
     }
 
     /// δ; `None` without privacy.
     pub fn delta(&self) -> Option<f64> {
-        match &self.guarantee {
-            Guarantee::None => None,
-            Guarantee::Private(accounting) => Some(accounting.delta),
-        }
+        self.protection.accounting().map(|accounting| accounting.delta)
     }
 
     /// σ; `None` without privacy.
     pub fn noise_multiplier(&self) -> Option<f64> {
-        self.guarantee.noise_multiplier()
+        self.protection.noise().map(Noise::multiplier)
     }
 
-    /// What is bought, and how it is accounted.
-    pub fn guarantee(&self) -> &Guarantee {
-        &self.guarantee
+    /// What protects the records, and how it is accounted.
+    pub fn protection(&self) -> &Protection {
+        &self.protection
     }
 
     /// Things the user should know before starting.
@@ -184,11 +141,11 @@ impl Plan {
             ("optimiser", format!("{}, learning rate {}", self.optimizer, self.learning_rate)),
             (
                 "clipping",
-                self.clip.as_ref().map_or("none".to_owned(), |_| self.clip_kind.to_string()),
+                self.protection.clip().map_or("none".to_owned(), |_| self.clip_kind.to_string()),
             ),
         ]
         .into_iter()
-        .chain(self.importance.as_ref().map(|importance| {
+        .chain(self.strategies.importance.as_ref().map(|importance| {
             let kept = match importance.keep {
                 Keep::ByNorm => "kept by their norms",
                 Keep::All => "all kept (control)",
@@ -196,7 +153,9 @@ impl Plan {
             let rate = importance.candidate_rate;
             ("importance sampling", format!("candidates at a rate of at most {rate:.6}, {kept}"))
         }))
-        .chain(self.select.as_ref().map(|select| ("selective update", select.to_string())))
+        .chain(
+            self.strategies.select.as_ref().map(|select| ("selective update", select.to_string())),
+        )
         .map(|(name, value)| (name.to_owned(), value))
         .collect()
     }

@@ -43,7 +43,7 @@ pub(crate) fn html(story: &Story<'_>) -> String {
 }
 
 fn role(plan: &Plan) -> Role {
-    match plan.guarantee().kind() {
+    match plan.protection().kind() {
         None => Role::NoNoise,
         Some(crate::budget::Kind::Certified) => Role::Dp,
         Some(crate::budget::Kind::Conditional) => Role::GeoDp,
@@ -81,7 +81,7 @@ fn privacy(story: &Story<'_>) -> Section {
     section = section.key_values(story.statement.facts());
     let epsilon: Vec<(f64, f64)> =
         story.metrics.iter().filter_map(|m| Some((m.epoch, m.epsilon?.epsilon?))).collect();
-    if let (Some(kind), false) = (story.plan.guarantee().kind(), epsilon.is_empty()) {
+    if let (Some(kind), false) = (story.plan.protection().kind(), epsilon.is_empty()) {
         let delta = story.statement.delta_text();
         let mut chart = Chart::new(
             format!("{kind} ε spent"),
@@ -89,7 +89,7 @@ fn privacy(story: &Story<'_>) -> Section {
             from_zero(format!("{kind} ε at δ = {delta}"), &epsilon),
         )
         .series(Series::line(format!("{kind} ε"), role(story.plan), epsilon));
-        if let Some(budget) = story.plan.guarantee().budget() {
+        if let Some(budget) = story.plan.protection().budget() {
             chart = chart.mark_y(budget, format!("budget {}", format::epsilon(budget)));
         }
         let caption = format!(
@@ -142,7 +142,7 @@ fn diagnostics(story: &Story<'_>) -> Section {
              what you publish.",
         )
         .figure(&chart, "Mean loss of the records of each block of steps, before the step.");
-    if let (Some(histogram), Some(clip)) = (norms(story.metrics), &story.plan.clip) {
+    if let (Some(histogram), Some(clip)) = (norms(story.metrics), story.plan.protection.clip()) {
         let clip_norm = clip.sensitivity().get();
         let clipped = clipped_share(story.metrics);
         let chart = Chart::new(

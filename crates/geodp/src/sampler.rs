@@ -8,6 +8,7 @@
 //! Coins come from the secure source, addressed by step or epoch: a resumed run draws the same
 //! batches, and a batch can be drawn again without replaying the steps before it.
 
+use geodp_account::{Adjacency, Event};
 use geodp_mechanism::noise::{NoiseSource, Purpose, Stream};
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,34 @@ impl std::fmt::Display for Sampling {
             Self::Poisson => "poisson",
             Self::Shuffle => "shuffle",
         })
+    }
+}
+
+/// How a record comes into a release, as accountants see it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Draw {
+    /// How batches are drawn.
+    pub sampling: Sampling,
+    /// Chance of a record to be in a step, at most; what it is for shuffled batches does not matter.
+    pub rate: f64,
+}
+
+impl Draw {
+    /// A Gaussian release of σ = `noise_multiplier` from records drawn so: of a step for Poisson
+    /// batches, of an epoch for shuffled ones.
+    pub fn gaussian(&self, noise_multiplier: f64) -> Event {
+        match self.sampling {
+            Sampling::Poisson => Event::sampled_gaussian(self.rate, noise_multiplier),
+            Sampling::Shuffle => Event::ShuffledEpoch { noise_multiplier },
+        }
+    }
+
+    /// Which change of the data the account is about.
+    pub fn adjacency(&self) -> Adjacency {
+        match self.sampling {
+            Sampling::Poisson => Adjacency::AddRemove,
+            Sampling::Shuffle => Adjacency::ReplaceOne,
+        }
     }
 }
 

@@ -4,8 +4,8 @@
 //! GeoDP run has no certified claim at all.
 
 use crate::Error;
-use crate::budget::{Accounting, Guarantee, Kind};
-use crate::plan::Plan;
+use crate::budget::{Accounting, Kind};
+use crate::plan::{Noise, Plan, Protection};
 use crate::sampler::Sampling;
 use crate::select::Selection;
 use geodp_account::{
@@ -118,54 +118,60 @@ impl Statement {
         steps_charged: u64,
         selection: Option<Selection>,
     ) -> Result<Self, Error> {
-        let private = match &plan.guarantee {
-            Guarantee::None => None,
-            Guarantee::Private(accounting) => Some(accounting),
-        };
-        let claims = match private {
-            None => vec![Claim::NotPrivate],
-            Some(accounting) => claims(accounting, accounting.units(steps_charged), selection)?,
+        let accounting = plan.protection.accounting();
+        let claims = match &plan.protection {
+            Protection::None { .. } => vec![Claim::NotPrivate],
+            Protection::Private { noise, accounting, .. } => {
+                claims(noise, accounting, accounting.units(steps_charged), selection)?
+            }
         };
         Ok(Self {
             claims,
-            adjacency: private.map(Accounting::adjacency),
+            adjacency: accounting.map(Accounting::adjacency),
             sampling: plan.sampling,
             noise: plan.seed.map_or(NoiseOrigin::OperatingSystem, NoiseOrigin::Seed),
-            noise_multiplier: private.map(|a| a.noise_multiplier),
-            beta: private.and_then(|a| a.beta),
+            noise_multiplier: plan.noise_multiplier(),
+            beta: plan.mechanism().beta(),
             clip_norm: plan.clip_norm(),
             batch: plan.batch,
             records: plan.facts.records,
             steps_charged,
-            candidate_rate: plan.importance.as_ref().map(|importance| importance.candidate_rate),
+            candidate_rate: plan
+                .strategies
+                .importance
+                .as_ref()
+                .map(|importance| importance.candidate_rate),
             selection,
         })
     }
 }
 
 fn claims(
+    noise: &Noise,
     accounting: &Accounting,
     units: u64,
     selection: Option<Selection>,
 ) -> Result<Vec<Claim>, Error> {
     let (delta, adjacency) = (accounting.delta, accounting.adjacency());
-    let mut claims = match accounting.kind {
+    let mut claims = match noise.kind() {
         Kind::Certified => {
-            let accountant = accounting.account(accounting.noise_multiplier, units)?;
+            let accountant = accounting.account(noise.event(accounting.draw), units)?;
             vec![Claim::Certified(Certified::by(&accountant, delta)?)]
         }
         Kind::Conditional => {
-            let event = accounting.event();
+            let event = noise.event(accounting.draw);
             let both = GeoDpStatement::new(&event, 1, delta, adjacency, Method::Rdp)?;
-            let (epsilon, published) =
-                (accounting.epsilon_of(units)?, accounting.published_epsilon_of(units)?);
+            let (epsilon, published) = (
+                accounting.epsilon_of(noise, units)?,
+                accounting.published_epsilon_of(noise, units)?,
+            );
             let conditional = Conditional { epsilon, ..both.conditional };
             let as_published = AsPublished { epsilon: published, ..both.as_published };
             vec![Claim::Conditional(conditional), Claim::AsPublished(as_published)]
         }
     };
     if let Some(selection) = selection {
-        let epsilon = accounting.published_epsilon_of(selection.accepted)?;
+        let epsilon = accounting.published_epsilon_of(noise, selection.accepted)?;
         claims.push(Claim::AcceptedOnly(AcceptedOnly { epsilon, delta, selection }));
     }
     Ok(claims)

@@ -2,10 +2,10 @@
 
 use crate::Error;
 use crate::engine::Engine;
-use crate::plan::{Mechanism, Plan};
+use crate::plan::{Plan, Protection};
 use crate::sampler::Sampler;
 use crate::watch::{StepView, Watch};
-use geodp_mechanism::{Clip, NoiseSource, Perturb};
+use geodp_mechanism::{Clip, NoiseSource, Spread};
 use geodp_nn::BatchOutcome;
 
 /// Makes the private gradient of any step, reusing its buffers.
@@ -84,7 +84,17 @@ impl PrivateStep {
         let weighing = self.draw(plan, engine, weights, noise, step)?;
         let denominator = weighing.as_ref().map_or(plan.batch, |weighing| weighing.denominator);
         let sensitivity = weighing.as_ref().map(|weighing| weighing.clip.sensitivity());
-        let mechanism = plan.noise.mechanism(sensitivity, denominator)?;
+        let mechanism = match (&plan.protection, sensitivity) {
+            (Protection::None { .. }, _) => None,
+            (Protection::Private { noise, .. }, Some(sensitivity)) => {
+                Some(noise.at(sensitivity, denominator)?)
+            }
+            (Protection::Private { .. }, None) => {
+                return Err(Error::Plan(format!(
+                    "step {step} has noise and nothing that scales it"
+                )));
+            }
+        };
         let weight_of =
             |place, norm| weighing.as_ref().map_or(1.0, |weighing| weighing.weight(place, norm));
         let (batch, gradient) = (&self.batch[..], &mut self.gradient[..]);
@@ -107,12 +117,14 @@ impl PrivateStep {
                 denominator,
             })?;
         }
-        match &mechanism {
-            Mechanism::None => Ok(()),
-            Mechanism::Dp(dp) => dp.perturb_in_place(gradient, noise, step),
-            Mechanism::Geodp(geodp) => geodp.perturb_in_place(gradient, noise, step),
-        }?;
-        Ok(Released { gradient, noise_variance: mechanism.coordinate_variance(), outcome })
+        let mut noise_variance = 0.0;
+        if let Some(mechanism) = mechanism {
+            mechanism.perturb_in_place(gradient, noise, step)?;
+            if let Spread::Coordinates { std } = mechanism.spread(gradient.len()) {
+                noise_variance = std.powi(2);
+            }
+        }
+        Ok(Released { gradient, noise_variance, outcome })
     }
 
     /// Draws the batch of `step`; `None` where nothing is clipped.
@@ -124,7 +136,9 @@ impl PrivateStep {
         noise: &NoiseSource,
         step: u64,
     ) -> Result<Option<Weighing>, Error> {
-        if let (Some(importance), Some(clip)) = (&plan.importance, &plan.clip) {
+        if let (Some(importance), Some(clip)) =
+            (&plan.strategies.importance, plan.protection.clip())
+        {
             let total = match self.norm_total {
                 Some(total) if !importance.is_due(step) => total,
                 _ => {
@@ -136,7 +150,7 @@ impl PrivateStep {
             return importance.draw(clip, total, noise, step, &mut self.batch).map(Some);
         }
         self.sampler.draw(noise, step, &mut self.batch)?;
-        Ok(plan.clip.as_ref().map(|clip| Weighing {
+        Ok(plan.protection.clip().map(|clip| Weighing {
             clip: clip.clone(),
             denominator: plan.batch,
             coins: None,

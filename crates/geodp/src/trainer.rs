@@ -101,8 +101,12 @@ impl<'e> Trainer<'e> {
         if !released.gradient.iter().all(|g| g.is_finite()) {
             return Err(Error::Diverged { step: self.step });
         }
-        let before =
-            self.plan.select.as_ref().map(|_| (self.weights.clone(), self.optimizer.clone()));
+        let before = self
+            .plan
+            .strategies
+            .select
+            .as_ref()
+            .map(|_| (self.weights.clone(), self.optimizer.clone()));
         self.optimizer.step(&mut self.weights, released.gradient, released.noise_variance);
         let outcome = released.outcome;
         if !self.weights.iter().all(|w| w.is_finite()) {
@@ -117,7 +121,7 @@ impl<'e> Trainer<'e> {
 
     /// SUR: tests the step just made, and takes it back if it fails.
     fn keep_or_restore(&mut self, before: Vec<f32>, optimizer: Optimizer) -> Result<(), Error> {
-        let Some(select) = &self.plan.select else { return Ok(()) };
+        let Some(select) = &self.plan.strategies.select else { return Ok(()) };
         if select.accepts(self.engine, &self.noise, self.step, &before, &self.weights)? {
             self.selection.accepted += 1;
         } else {
@@ -158,7 +162,7 @@ impl<'e> Trainer<'e> {
 
     /// Steps kept and taken back, where SUR selects them.
     pub fn selection(&self) -> Option<Selection> {
-        self.plan.select.as_ref().map(|_| self.selection)
+        self.plan.strategies.select.as_ref().map(|_| self.selection)
     }
 
     pub(crate) fn progress(&self) -> Progress {

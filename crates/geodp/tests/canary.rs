@@ -7,7 +7,7 @@
 //! Statistical bounds are 5.5 standard errors (false-alarm rate 4e-8 a check), seeds are fixed.
 
 use geodp::engine::{Engine, EngineError, WeightOf};
-use geodp::params::{ClipKind, MechanismKind, PlanParams};
+use geodp::params::{ClipKind, Mechanism, PlanParams};
 use geodp::plan::Facts;
 use geodp::sampler::Sampling;
 use geodp::trainer::Trainer;
@@ -135,8 +135,7 @@ fn geodp_noise_has_the_promised_spread() {
     let engine = Canary::constant(4, &[3.0, -4.0, 1.0, 2.0]);
     let (clip_norm, sigma, beta) = (0.5, 0.3, 0.02);
     let mut params = params(4, 10, clip_norm, sigma);
-    params.privacy.mechanism = MechanismKind::Geodp;
-    params.privacy.beta = Some(beta);
+    params.privacy.mechanism = Mechanism::Geodp { beta };
     let released: Vec<_> =
         releases(&engine, &params, 3_000).iter().map(|r| to_spherical(r).unwrap()).collect();
     let original = to_spherical(&[3.0, -4.0, 1.0, 2.0]).unwrap();
@@ -215,7 +214,7 @@ fn shuffling_is_accounted_as_what_it_is() {
     by_hand.compose(&Event::gaussian(1.0), 3).unwrap();
     let expected = by_hand.epsilon(1e-5).unwrap();
     let epsilon = |plan: &geodp::plan::Plan, steps: u64| {
-        plan.guarantee().epsilon_so_far(steps).unwrap().unwrap().epsilon.unwrap()
+        plan.protection().epsilon_so_far(steps).unwrap().unwrap().epsilon.unwrap()
     };
     assert!((epsilon(&shuffled, 30) - expected.upper).abs() < 1e-6 * expected.upper);
     // Beginning an epoch costs the whole epoch.
@@ -229,7 +228,7 @@ fn no_mechanism_means_the_plain_mean() {
     let engine = Canary::constant(4, &[30.0, -40.0]);
     let mut params = params(4, 3, 1.0, 1.0);
     params.privacy = Default::default();
-    params.privacy.mechanism = MechanismKind::None;
+    params.privacy.mechanism = Mechanism::None;
     for release in releases(&engine, &params, 2) {
         assert!((release[0] - 30.0).abs() < 1e-4 && (release[1] + 40.0).abs() < 1e-4);
     }

@@ -4,7 +4,7 @@
 mod in_browser;
 
 use geodp::config::{DataConfig, ModelConfig, RunConfig};
-use geodp::params::MechanismKind;
+use geodp::params::Mechanism;
 use geodp::run::{Ended, Run, Silent};
 
 /// Trains on MNIST's 0 and 1 and returns the page.
@@ -37,8 +37,7 @@ fn the_page_of_a_dp_run_fits_a_phone_and_a_desk() {
 #[test]
 fn the_page_of_a_geodp_run_with_strategies_fits_a_phone_and_a_desk() {
     let page = report("geodp", |config| {
-        config.privacy.mechanism = MechanismKind::Geodp;
-        config.privacy.beta = Some(0.1);
+        config.privacy.mechanism = Mechanism::Geodp { beta: 0.1 };
         config.privacy.noise_multiplier = Some(1.0);
         config.privacy.select = Some(Default::default());
         config.privacy.importance = Some(Default::default());

@@ -2,7 +2,7 @@
 
 use geodp::config::RunConfig;
 use geodp::optimizer::OptimizerKind;
-use geodp::params::{MechanismKind, PlanParams};
+use geodp::params::{Mechanism, PlanParams};
 use geodp::plan::Facts;
 use geodp::sampler::Sampling;
 use geodp::statement::{Claim, Statement};
@@ -24,6 +24,15 @@ fn refusal(change: impl FnOnce(&mut PlanParams)) -> String {
     params.check(FACTS).expect_err("this plan should be refused").to_string()
 }
 
+/// What a file with this under `[privacy]` is refused for.
+fn refused(privacy: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.toml");
+    let text = "[data]\nsource = \"mnist\"\n[model]\nname = \"cnn\"\n[privacy]\n";
+    std::fs::write(&path, format!("{text}{privacy}\n")).unwrap();
+    RunConfig::read(&path).expect_err("this file should be refused").to_string()
+}
+
 #[test]
 fn a_good_plan_passes() {
     let plan = good().check(FACTS).unwrap();
@@ -35,16 +44,13 @@ fn a_good_plan_passes() {
 fn wrong_mixes_are_refused_with_the_reason() {
     let cases: Vec<(String, &str)> = vec![
         (refusal(|p| p.privacy.epsilon = Some(1.0)), "noise_multiplier and epsilon are both given"),
-        (refusal(|p| p.privacy.beta = Some(0.1)), "DP has none"),
-        (refusal(|p| p.privacy.mechanism = MechanismKind::Geodp), "needs beta"),
-        (
-            refusal(|p| {
-                p.privacy.mechanism = MechanismKind::Geodp;
-                p.privacy.beta = Some(1.5);
-            }),
-            "β is 1.5",
-        ),
-        (refusal(|p| p.privacy.mechanism = MechanismKind::None), "adds no noise"),
+        (refused("beta = 0.1"), "DP has none"),
+        (refused("mechanism = \"none\"\nbeta = 0.1"), "no noise has none"),
+        (refused("mechanism = \"geodp\""), "needs beta"),
+        (refused("mechanism = \"geodpp\""), "Did you mean `geodp`?"),
+        (refusal(|p| p.privacy.mechanism = Mechanism::Geodp { beta: 1.5 }), "β is 1.5"),
+        (refusal(|p| p.privacy.mechanism = Mechanism::Geodp { beta: f64::NAN }), "β is NaN"),
+        (refusal(|p| p.privacy.mechanism = Mechanism::None), "adds no noise"),
         (refusal(|p| p.train.batch = Some(1001)), "exceeds the 1000 records"),
         (refusal(|p| p.train.batch = Some(0)), "batch is 0"),
         (refusal(|p| p.train.batch = None), "batch is missing"),
@@ -73,16 +79,15 @@ fn wrong_mixes_are_refused_with_the_reason() {
 
 #[test]
 fn a_target_is_met_and_never_passed() {
-    for (mechanism, beta) in [(MechanismKind::Dp, None), (MechanismKind::Geodp, Some(0.1))] {
+    for mechanism in [Mechanism::Dp, Mechanism::Geodp { beta: 0.1 }] {
         for sampling in [Sampling::Poisson, Sampling::Shuffle] {
             let mut params = good();
             params.privacy.mechanism = mechanism;
-            params.privacy.beta = beta;
             params.privacy.noise_multiplier = None;
             params.privacy.epsilon = Some(2.0);
             params.privacy.sampling = sampling;
             let plan = params.check(FACTS).unwrap();
-            let epsilon = plan.guarantee().epsilon_so_far(plan.steps()).unwrap().unwrap();
+            let epsilon = plan.protection().epsilon_so_far(plan.steps()).unwrap().unwrap();
             let spent = epsilon.epsilon.unwrap();
             assert!(spent <= 2.0 && spent > 1.995, "{mechanism} {sampling}: {epsilon}");
             let statement = Statement::new(&plan, plan.steps(), None).unwrap();
@@ -99,15 +104,14 @@ fn a_target_is_met_and_never_passed() {
 /// GeoDP releases magnitude and direction: its conditional ε needs √2 times the noise of DP's.
 #[test]
 fn geodp_needs_root_two_more_noise_for_the_same_epsilon() {
-    let sigma = |mechanism, beta| {
+    let sigma = |mechanism| {
         let mut params = good();
         params.privacy.noise_multiplier = None;
         params.privacy.epsilon = Some(2.0);
         params.privacy.mechanism = mechanism;
-        params.privacy.beta = beta;
         params.check(FACTS).unwrap().noise_multiplier().unwrap()
     };
-    let ratio = sigma(MechanismKind::Geodp, Some(0.1)) / sigma(MechanismKind::Dp, None);
+    let ratio = sigma(Mechanism::Geodp { beta: 0.1 }) / sigma(Mechanism::Dp);
     assert!((ratio - std::f64::consts::SQRT_2).abs() < 2e-3, "{ratio}");
 }
 
@@ -119,7 +123,7 @@ fn a_limit_cuts_the_steps() {
     let limited = params.check(FACTS).unwrap();
     assert!(limited.steps() < free.steps() && limited.steps() > 0);
     let epsilon =
-        |steps: u64| limited.guarantee().epsilon_so_far(steps).unwrap().unwrap().epsilon.unwrap();
+        |steps: u64| limited.protection().epsilon_so_far(steps).unwrap().unwrap().epsilon.unwrap();
     assert!(epsilon(limited.steps()) <= 1.5 && epsilon(limited.steps() + 1) > 1.5);
 }
 

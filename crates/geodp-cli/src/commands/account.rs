@@ -5,6 +5,7 @@
 
 use crate::failure::bad_input;
 use geodp_account::{Adjacency, Bracket, Certified, Event, GeoDpStatement, Method, Statement};
+use geodp_mechanism::Mechanism;
 use serde::Serialize;
 
 /// Say what epsilon a noise multiplier, a sample rate and a number of steps cost.
@@ -39,20 +40,15 @@ pub(crate) struct How {
     #[arg(long, value_name = "NAME", default_value = "add-remove", value_parser = parse::<Adjacency>)]
     pub(crate) adjacency: Adjacency,
     /// Mechanism: dp or geodp.
-    #[arg(long, value_enum, default_value = "dp", requires_ifs = [("geodp", "beta"), ("geodp", "dim")])]
-    pub(crate) mechanism: Mechanism,
+    #[arg(long, value_parser = ["dp", "geodp"], default_value = "dp",
+          requires_ifs = [("geodp", "beta"), ("geodp", "dim")])]
+    mechanism: String,
     /// GeoDP's bounding factor, in (0, 1].
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     beta: Option<f64>,
     /// Number of parameters of the model, for GeoDP.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
     dim: Option<u64>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Mechanism {
-    Dp,
-    Geodp,
 }
 
 fn parse<T: std::str::FromStr<Err = geodp_account::Error>>(text: &str) -> Result<T, String> {
@@ -80,6 +76,11 @@ pub(crate) enum Outcome {
 }
 
 impl How {
+    /// The mechanism, with its β.
+    pub(crate) fn mechanism(&self) -> anyhow::Result<Mechanism> {
+        Mechanism::named(&self.mechanism, self.beta).map_err(bad_input)
+    }
+
     /// Accounts `steps` steps at rate q with multiplier σ.
     pub(crate) fn outcome(
         &self,
@@ -89,25 +90,24 @@ impl How {
         delta: f64,
     ) -> anyhow::Result<Outcome> {
         let plain = Event::sampled_gaussian(rate, sigma);
-        match (self.mechanism, self.beta, self.dim) {
-            (Mechanism::Geodp, Some(beta), Some(dim)) => {
+        match (self.mechanism()?, self.dim) {
+            (Mechanism::Geodp { beta }, Some(dim)) => {
                 let event = Event::geometric(plain, beta, dim);
                 let statement =
                     GeoDpStatement::new(&event, steps, delta, self.adjacency, self.accountant)
                         .map_err(bad_input)?;
                 Ok(Outcome::GeoDp { statement })
             }
-            (Mechanism::Geodp, ..) => Err(bad_input("--mechanism geodp needs --beta and --dim")),
-            (Mechanism::Dp, None, None) => {
+            (Mechanism::Geodp { .. }, None) => Err(bad_input("--mechanism geodp needs --dim")),
+            (Mechanism::None, _) => Err(bad_input("--mechanism none has no epsilon")),
+            (Mechanism::Dp, None) => {
                 let mut accountant = self.accountant.accountant(self.adjacency);
                 accountant.compose(&plain, steps).map_err(bad_input)?;
                 let epsilon =
                     Certified::by(accountant.as_ref(), delta).map_err(bad_input)?.epsilon();
                 Ok(Outcome::Certified { epsilon, kind: "certified" })
             }
-            (Mechanism::Dp, ..) => {
-                Err(bad_input("--beta and --dim are GeoDP's: add --mechanism geodp"))
-            }
+            (Mechanism::Dp, Some(_)) => Err(bad_input("--dim is GeoDP's: add --mechanism geodp")),
         }
     }
 }

@@ -7,8 +7,8 @@ use crate::failure::classify;
 use crate::interrupt;
 use crate::progress::TrainingBar;
 use geodp::config::{DataConfig, ModelConfig, RunConfig};
-use geodp::params::MechanismKind;
 use geodp::run::{Ended, Finished, Run};
+use geodp_mechanism::Mechanism;
 use geodp_report::format;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -47,9 +47,9 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let stop = interrupt::flag()?;
     let mut rows = Vec::new();
     let ways = [
-        ("no noise", MechanismKind::None),
-        ("DP-SGD", MechanismKind::Dp),
-        ("GeoDP-SGD", MechanismKind::Geodp),
+        ("no noise", Mechanism::None),
+        ("DP-SGD", Mechanism::Dp),
+        ("GeoDP-SGD", Mechanism::Geodp { beta: BETA }),
     ];
     for (name, mechanism) in ways {
         let folder = out.join(mechanism.to_string());
@@ -71,7 +71,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn config(mechanism: MechanismKind, epochs: u64) -> RunConfig {
+fn config(mechanism: Mechanism, epochs: u64) -> RunConfig {
     let mut config = RunConfig {
         data: DataConfig::Mnist { labels: None, unit_scaling: false, holdout: None },
         model: ModelConfig::Cnn,
@@ -79,9 +79,8 @@ fn config(mechanism: MechanismKind, epochs: u64) -> RunConfig {
         train: Default::default(),
     };
     config.privacy.mechanism = mechanism;
-    config.privacy.beta = (mechanism == MechanismKind::Geodp).then_some(BETA);
     config.train.epochs = Some(epochs);
-    config.train.batch = (mechanism != MechanismKind::None).then_some(PRIVATE_BATCH);
+    config.train.batch = mechanism.is_private().then_some(PRIVATE_BATCH);
     config.complete();
     config
 }

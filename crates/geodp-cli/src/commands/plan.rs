@@ -3,9 +3,10 @@
 //! With `--mechanism geodp` the noise is calibrated so that the *conditional* ε meets the target, as
 //! `geodp train` does, and GeoDP's statement is printed instead of a certified ε.
 
-use crate::commands::account::{How, Mechanism, Outcome};
+use crate::commands::account::{How, Outcome};
 use crate::failure::bad_input;
 use geodp_account::{Adjacency, Event, Method, calibrate};
+use geodp_mechanism::Mechanism;
 use serde::Serialize;
 
 /// Find the noise multiplier that a privacy budget needs.
@@ -75,9 +76,10 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let sample_rate = args.batch as f64 / args.records as f64;
     let steps = steps(&args)?;
     // GeoDP releases magnitude and direction: two Gaussians of σ amount to one of σ/√2.
-    let (kind, releases) = match args.how.mechanism {
+    let (kind, releases) = match args.how.mechanism()? {
         Mechanism::Dp => ("certified", 1.0_f64),
-        Mechanism::Geodp => ("conditional", 2.0),
+        Mechanism::Geodp { .. } => ("conditional", 2.0),
+        Mechanism::None => return Err(bad_input("--mechanism none needs no noise")),
     };
     let sigma_for = |epsilon: f64| {
         let run = |sigma: f64| {

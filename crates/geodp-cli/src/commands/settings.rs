@@ -7,8 +7,9 @@ use crate::failure::{bad_input, classify};
 use geodp::config::{DataConfig, ModelConfig, RunConfig};
 use geodp::importance::Keep;
 use geodp::optimizer::{Moments, OptimizerKind};
-use geodp::params::{ClipKind, MechanismKind, PrivacyParams, TrainParams};
+use geodp::params::{ClipKind, PrivacyParams, TrainParams};
 use geodp::sampler::Sampling;
+use geodp_mechanism::Mechanism;
 use std::path::PathBuf;
 
 /// Flags of a run.
@@ -201,8 +202,12 @@ impl Settings {
     }
 
     fn set_privacy(&self, privacy: &mut PrivacyParams) -> anyhow::Result<()> {
-        if let Some(name) = &self.mechanism {
-            privacy.mechanism = named::<MechanismKind>("mechanism", name)?;
+        if self.mechanism.is_some() || self.beta.is_some() {
+            let name = self.mechanism.as_deref().unwrap_or(privacy.mechanism.name());
+            // The file's β goes with the file's mechanism.
+            let beta =
+                self.beta.or(privacy.mechanism.beta().filter(|_| name == privacy.mechanism.name()));
+            privacy.mechanism = Mechanism::named(name, beta).map_err(bad_input)?;
         }
         if let Some(name) = &self.clip {
             privacy.clip = named::<ClipKind>("clip", name)?;
@@ -233,7 +238,6 @@ impl Settings {
             privacy.epsilon = None;
             privacy.noise_multiplier = None;
         }
-        privacy.beta = self.beta.or(privacy.beta);
         privacy.epsilon = self.epsilon.or(privacy.epsilon);
         privacy.noise_multiplier = self.noise_multiplier.or(privacy.noise_multiplier);
         privacy.epsilon_limit = self.epsilon_limit.or(privacy.epsilon_limit);

@@ -7,7 +7,7 @@ use crate::direction::measure::Errors;
 use crate::direction::{Direction, Pooled};
 use crate::experiment::Experiment;
 use crate::logistic::Logistic;
-use crate::logistic::curves::{Curve, Perturbation, Protocol};
+use crate::logistic::curves::{Curve, Protocol};
 use crate::runtime::{Runtime, Times};
 use crate::store::Store;
 use crate::tables::Table;
@@ -15,6 +15,7 @@ use crate::tables::equal::{self, Comparison, Reading};
 use crate::tables::rows::Noise;
 use crate::tables::summary::Line;
 use crate::{Error, stats};
+use geodp_mechanism::Mechanism;
 
 /// Everything the claims are judged by; what is `None` or empty was not run.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -146,8 +147,8 @@ fn point(errors: &Errors) -> DirectionPoint {
 
 /// Final losses of one protocol, if all of them were run.
 fn logistic(store: &Store, protocol: Protocol) -> Result<Option<LogisticLosses>, Error> {
-    let last = |perturbation: Perturbation, batch: u64, sigma: f64| {
-        let curve = Curve { perturbation, batch, sigma };
+    let last = |mechanism: Mechanism, batch: u64, sigma: f64| {
+        let curve = Curve { mechanism, batch, sigma };
         let losses = Logistic::losses(store, protocol, &curve)?;
         let finals: Vec<f64> = losses.iter().map(|l| l.last()).collect();
         Ok::<f64, Error>(stats::mean(&finals))
@@ -156,14 +157,14 @@ fn logistic(store: &Store, protocol: Protocol) -> Result<Option<LogisticLosses>,
     for (beta, batch, sigma) in
         [(1.0, 4096, 1.0), (0.5, 2048, 10.0), (1.0, 256, 0.1), (1.0, 256, 0.01)]
     {
-        let dp = last(Perturbation::Dp, batch, sigma)?;
-        let geodp = last(Perturbation::Geodp(beta), batch, sigma)?;
+        let dp = last(Mechanism::Dp, batch, sigma)?;
+        let geodp = last(Mechanism::Geodp { beta }, batch, sigma)?;
         pairs.push((format!("B = {batch}, σ = {sigma}, β = {beta}"), dp, geodp));
     }
     if pairs.iter().any(|(_, dp, geodp)| dp.is_nan() || geodp.is_nan()) {
         return Ok(None);
     }
-    let small = |sigma| last(Perturbation::Dp, 256, sigma);
+    let small = |sigma| last(Mechanism::Dp, 256, sigma);
     Ok(Some(LogisticLosses { pairs, dp_small_sigma: (small(0.1)?, small(0.01)?) }))
 }
 

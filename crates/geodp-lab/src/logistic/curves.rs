@@ -1,5 +1,6 @@
 //! The curves of Figure 5: which panel shows which trainings.
 
+use geodp_mechanism::Mechanism;
 use serde::{Deserialize, Serialize};
 
 /// Two ways to run the experiment.
@@ -25,23 +26,12 @@ impl Protocol {
     }
 }
 
-/// How a curve's gradients are perturbed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Perturbation {
-    /// Not at all.
-    None,
-    /// DP.
-    Dp,
-    /// GeoDP with this β.
-    Geodp(f64),
-}
-
 /// One training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// The perturbation.
-    pub perturbation: Perturbation,
+    /// How its gradients are perturbed.
+    #[serde(flatten)]
+    pub mechanism: Mechanism,
     /// B.
     pub batch: u64,
     /// σ; 0 without noise.
@@ -51,10 +41,10 @@ pub struct Curve {
 impl Curve {
     /// Name in keys: ASCII letters, digits, dots and dashes.
     pub fn key(&self) -> String {
-        match self.perturbation {
-            Perturbation::None => format!("none-b{}", self.batch),
-            Perturbation::Dp => format!("dp-b{}-sigma{}", self.batch, self.sigma),
-            Perturbation::Geodp(beta) => {
+        match self.mechanism {
+            Mechanism::None => format!("none-b{}", self.batch),
+            Mechanism::Dp => format!("dp-b{}-sigma{}", self.batch, self.sigma),
+            Mechanism::Geodp { beta } => {
                 format!("geodp{beta}-b{}-sigma{}", self.batch, self.sigma)
             }
         }
@@ -66,12 +56,12 @@ impl Curve {
             "B" => format!("B = {}", self.batch),
             _ => format!("σ = {}", self.sigma),
         };
-        match (self.perturbation, vary) {
-            (Perturbation::None, _) => "no noise".to_owned(),
-            (Perturbation::Dp, "β") => "DP".to_owned(),
-            (Perturbation::Dp, _) => format!("DP, {value}"),
-            (Perturbation::Geodp(beta), "β") => format!("GeoDP, β = {beta}"),
-            (Perturbation::Geodp(_), _) => format!("GeoDP, {value}"),
+        match (self.mechanism, vary) {
+            (Mechanism::None, _) => "no noise".to_owned(),
+            (Mechanism::Dp, "β") => "DP".to_owned(),
+            (Mechanism::Dp, _) => format!("DP, {value}"),
+            (Mechanism::Geodp { beta }, "β") => format!("GeoDP, β = {beta}"),
+            (Mechanism::Geodp { .. }, _) => format!("GeoDP, {value}"),
         }
     }
 }
@@ -90,15 +80,15 @@ pub struct Panel {
 }
 
 fn none(batch: u64) -> Curve {
-    Curve { perturbation: Perturbation::None, batch, sigma: 0.0 }
+    Curve { mechanism: Mechanism::None, batch, sigma: 0.0 }
 }
 
 fn dp(batch: u64, sigma: f64) -> Curve {
-    Curve { perturbation: Perturbation::Dp, batch, sigma }
+    Curve { mechanism: Mechanism::Dp, batch, sigma }
 }
 
 fn geodp(beta: f64, batch: u64, sigma: f64) -> Curve {
-    Curve { perturbation: Perturbation::Geodp(beta), batch, sigma }
+    Curve { mechanism: Mechanism::Geodp { beta }, batch, sigma }
 }
 
 /// The three panels. GeoDP at β = 0.1 in panel b is not in the paper’s figure.

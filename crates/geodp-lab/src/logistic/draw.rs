@@ -1,11 +1,12 @@
 //! Figure 5 as six charts, protocol beside protocol, and a table of final losses.
 
-use super::curves::{Curve, Panel, Perturbation, Protocol, panels};
+use super::curves::{Curve, Panel, Protocol, panels};
 use super::train::{FAIR_RATE, Losses};
 use super::{Logistic, trainings};
 use crate::experiment::Drawn;
 use crate::store::Store;
 use crate::{Error, stats};
+use geodp_mechanism::Mechanism;
 use geodp_report::{Axis, Chart, Role, Series, Table, csv, format};
 
 pub(super) fn draw(store: &Store) -> Result<Option<Drawn>, Error> {
@@ -59,10 +60,10 @@ fn final_table(runs: &[Run]) -> Table {
         .caption("Training loss after the last iteration, mean over seeds.");
     let fair_of = |curve: &Curve| final_loss(find(runs, Protocol::Fair, curve));
     for (_, curve, losses) in runs.iter().filter(|(p, _, _)| *p == Protocol::Released) {
-        let (name, beta) = match curve.perturbation {
-            Perturbation::None => ("no noise", String::new()),
-            Perturbation::Dp => ("DP", String::new()),
-            Perturbation::Geodp(beta) => ("GeoDP", beta.to_string()),
+        let (name, beta) = match curve.mechanism {
+            Mechanism::None => ("no noise", String::new()),
+            Mechanism::Dp => ("DP", String::new()),
+            Mechanism::Geodp { beta } => ("GeoDP", beta.to_string()),
         };
         let loss = |x: f64| if x.is_nan() { "not run".into() } else { format!("{x:.4}") };
         table = table.row([
@@ -90,10 +91,10 @@ fn chart(panel: &Panel, protocol: Protocol, runs: &[Run]) -> Chart {
         };
         let points: Vec<(f64, f64)> =
             first.iterations.iter().enumerate().map(|(at, i)| (*i as f64, mean(at))).collect();
-        let role = match curve.perturbation {
-            Perturbation::None => Role::NoNoise,
-            Perturbation::Dp => Role::Dp,
-            Perturbation::Geodp(_) => Role::GeoDp,
+        let role = match curve.mechanism {
+            Mechanism::None => Role::NoNoise,
+            Mechanism::Dp => Role::Dp,
+            Mechanism::Geodp { .. } => Role::GeoDp,
         };
         chart = chart.series(Series::line(curve.label(panel.vary), role, points));
     }
@@ -127,10 +128,10 @@ fn caption(panel: &Panel, protocol: Protocol, runs: &[Run]) -> String {
 fn to_csv(runs: &[Run]) -> String {
     let header = ["protocol", "training", "beta", "batch", "sigma", "final_loss_mean", "seeds"];
     let rows = runs.iter().map(|(protocol, curve, losses)| {
-        let (name, beta) = match curve.perturbation {
-            Perturbation::None => ("no noise", String::new()),
-            Perturbation::Dp => ("DP", String::new()),
-            Perturbation::Geodp(beta) => ("GeoDP", csv::number(beta)),
+        let (name, beta) = match curve.mechanism {
+            Mechanism::None => ("no noise", String::new()),
+            Mechanism::Dp => ("DP", String::new()),
+            Mechanism::Geodp { beta } => ("GeoDP", csv::number(beta)),
         };
         let loss = final_loss(losses);
         vec![

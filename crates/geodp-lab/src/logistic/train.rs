@@ -8,17 +8,17 @@
 //! **Fair**: DP, GeoDP and the noise-free run all clip per sample at C = 0.1 and draw Poisson
 //! batches of expected size B. Clipped gradients are short, so η = 5, the same for all.
 
-use super::curves::{Curve, Perturbation, Protocol};
+use super::curves::{Curve, Protocol};
 use crate::Error;
 use geodp::engine::NetworkEngine;
 use geodp::optimizer::OptimizerKind;
-use geodp::params::{MechanismKind, PrivacyParams, TrainParams};
+use geodp::params::{PrivacyParams, TrainParams};
 use geodp::plan::Facts;
 use geodp::{PlanParams, trainer::Trainer};
 use geodp_data::{Dataset, Scaling, mnist};
 use geodp_mechanism::perturb::reference::perturb_spherical;
 use geodp_mechanism::sphere::to_rectangular;
-use geodp_mechanism::{Clip, Gaussian, Geometric, NoiseSource, Perturb};
+use geodp_mechanism::{Clip, Gaussian, Geometric, Mechanism, NoiseSource, Perturb};
 use geodp_nn::{Network, NetworkSpec};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
@@ -142,16 +142,10 @@ impl Digits {
     }
 
     fn fair_params(&self, curve: &Curve, seed: u64) -> PlanParams {
-        let (mechanism, beta) = match curve.perturbation {
-            Perturbation::None => (MechanismKind::None, None),
-            Perturbation::Dp => (MechanismKind::Dp, None),
-            Perturbation::Geodp(beta) => (MechanismKind::Geodp, Some(beta)),
-        };
         PlanParams {
             privacy: PrivacyParams {
-                mechanism,
-                beta,
-                noise_multiplier: (mechanism != MechanismKind::None).then_some(curve.sigma),
+                mechanism: curve.mechanism,
+                noise_multiplier: curve.mechanism.is_private().then_some(curve.sigma),
                 clip_norm: Some(CLIP_NORM),
                 ..PrivacyParams::default()
             },
@@ -176,16 +170,16 @@ fn released_gradient(
     step: u64,
 ) -> Result<Vec<f64>, Error> {
     let clip = Clip::flat(CLIP_NORM)?;
-    match curve.perturbation {
-        Perturbation::None => Ok(mean),
-        Perturbation::Dp => {
+    match curve.mechanism {
+        Mechanism::None => Ok(mean),
+        Mechanism::Dp => {
             let norm = mean.iter().map(|g| g * g).sum::<f64>().sqrt();
             let weight = clip.weight(norm);
             let clipped: Vec<f64> = mean.iter().map(|g| weight * g).collect();
             let dp = Gaussian::new(clip.sensitivity(), curve.sigma, curve.batch)?;
             Ok(dp.perturb(&clipped, noise, step)?)
         }
-        Perturbation::Geodp(beta) => {
+        Mechanism::Geodp { beta } => {
             let geodp = Geometric::new(clip.sensitivity(), curve.sigma, curve.batch, beta)?;
             let mut release = perturb_spherical(&geodp, &mean, noise, step)?;
             let last = release.angles.len() - 1;
@@ -206,7 +200,7 @@ mod tests {
     #[test]
     fn released_code_clamps_noisy_angles() {
         let noise = NoiseSource::from_seed(1);
-        let curve = Curve { perturbation: Perturbation::Geodp(1.0), batch: 1, sigma: 1e4 };
+        let curve = Curve { mechanism: Mechanism::Geodp { beta: 1.0 }, batch: 1, sigma: 1e4 };
         for step in 0..8 {
             let release = released_gradient(&curve, vec![0.1; 30], &noise, step).unwrap();
             let norm = release.iter().map(|g| g * g).sum::<f64>().sqrt();

@@ -22,6 +22,7 @@ use crate::Error;
 use crate::experiment::{Cell, Desk, Drawn, Experiment};
 use crate::options::Options;
 use crate::store::Store;
+use geodp_mechanism::Mechanism;
 use rate::Search;
 use rows::{Beta, Method, Noise, Row};
 use serde_json::{Value, json};
@@ -155,16 +156,17 @@ impl Table {
         }
     }
 
-    /// The numbers that a training needs from other cells: β and η.
-    fn beta(&self, method: &Method, store: &Store) -> Result<Option<f64>, Error> {
-        match method.noise {
-            Noise::Geodp { beta: Beta::Fixed(beta) } => Ok(Some(beta)),
+    /// A method's mechanism; β* comes from the cell that measured it.
+    fn mechanism(&self, method: &Method, store: &Store) -> Result<Mechanism, Error> {
+        Ok(match method.noise {
+            Noise::None => Mechanism::None,
+            Noise::Dp => Mechanism::Dp,
+            Noise::Geodp { beta: Beta::Fixed(beta) } => Mechanism::Geodp { beta },
             Noise::Geodp { beta: Beta::Crossing } => {
                 let star: Star = needed(store, self.id(), STAR_KEY)?;
-                Ok(Some(star.beta))
+                Mechanism::Geodp { beta: star.beta }
             }
-            _ => Ok(None),
-        }
+        })
     }
 
     /// The same cell of Table 2, if it was run with the same settings.
@@ -186,7 +188,7 @@ impl Table {
             data: &task.search,
             method,
             noise_multiplier: sigma,
-            beta: self.beta(&method, desk.store)?,
+            mechanism: self.mechanism(&method, desk.store)?,
             learning_rate: scale.rates[scale.rates.len() / 2],
             batch: method.batch / scale.divide,
             epochs: scale.search_epochs(method.batch),

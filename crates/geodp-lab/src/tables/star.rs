@@ -9,7 +9,7 @@
 use super::rows::{Method, Noise};
 use super::train::{CLIP_NORM, Training};
 use crate::Error;
-use geodp_mechanism::{Clip, analysis};
+use geodp_mechanism::{Clip, Mechanism, analysis};
 use serde::{Deserialize, Serialize};
 
 /// What was found.
@@ -36,7 +36,7 @@ pub fn measure(
 ) -> Result<Star, Error> {
     let plain = Training {
         method: Method::plain(Noise::None, training.method.batch),
-        beta: None,
+        mechanism: Mechanism::None,
         ..*training
     };
     let engine = plain.engine();

@@ -1,12 +1,12 @@
 //! One training of a table: a method, σ, β and η in; test accuracy and the privacy statement out.
 
 use super::loss::Loss;
-use super::rows::{Method, Noise};
+use super::rows::Method;
 use crate::Error;
 use geodp::engine::NetworkEngine;
 use geodp::importance::{ImportanceParams, Keep};
 use geodp::optimizer::OptimizerKind;
-use geodp::params::{MechanismKind, PrivacyParams, TrainParams};
+use geodp::params::{PrivacyParams, TrainParams};
 use geodp::plan::Facts;
 use geodp::select::{SelectParams, Selection};
 use geodp::statement::Claim;
@@ -14,7 +14,7 @@ use geodp::trainer::Trainer;
 use geodp::{PlanParams, Statement};
 use geodp_audit::measure::Measure;
 use geodp_data::Split;
-use geodp_mechanism::NoiseSource;
+use geodp_mechanism::{Mechanism, NoiseSource};
 use geodp_nn::Network;
 use geodp_report::csv;
 use serde::{Deserialize, Serialize};
@@ -40,8 +40,8 @@ pub struct Training<'a> {
     pub method: Method,
     /// σ.
     pub noise_multiplier: f64,
-    /// β as a number, for GeoDP.
-    pub beta: Option<f64>,
+    /// Its mechanism, with β as a number.
+    pub mechanism: Mechanism,
     /// η.
     pub learning_rate: f64,
     /// Scaled batch size.
@@ -99,17 +99,12 @@ impl Outcome {
 impl Training<'_> {
     /// The plan's parameters: the one place where a row becomes a training.
     fn params(&self) -> PlanParams {
-        let (mechanism, noise_multiplier) = match self.method.noise {
-            Noise::None => (MechanismKind::None, None),
-            Noise::Dp => (MechanismKind::Dp, Some(self.noise_multiplier)),
-            Noise::Geodp { .. } => (MechanismKind::Geodp, Some(self.noise_multiplier)),
-        };
+        let mechanism = self.mechanism;
         PlanParams {
             privacy: PrivacyParams {
                 mechanism,
-                beta: self.beta,
-                noise_multiplier,
-                delta: (mechanism != MechanismKind::None).then_some(DELTA),
+                noise_multiplier: mechanism.is_private().then_some(self.noise_multiplier),
+                delta: mechanism.is_private().then_some(DELTA),
                 clip: self.method.clip,
                 clip_norm: Some(CLIP_NORM),
                 importance: self.importance(),
@@ -173,7 +168,7 @@ impl Training<'_> {
             loss: test.map(|t| t.1),
             steps,
             noise_multiplier: trainer.plan().noise_multiplier().unwrap_or(0.0),
-            beta: self.beta,
+            beta: self.mechanism.beta(),
             learning_rate: self.learning_rate,
             selection: trainer.selection(),
             statement: epsilons(&trainer)?,

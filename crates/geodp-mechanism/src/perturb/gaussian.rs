@@ -1,6 +1,6 @@
 //! DP: N(0, (C·σ/B)²) on every coordinate of the mean gradient.
 
-use super::{PARALLEL_FROM, Perturb, check_batch, check_noise_multiplier};
+use super::{PARALLEL_FROM, Perturb, Spread, check_batch, check_noise_multiplier};
 use crate::Error;
 use crate::clip::Sensitivity;
 use crate::kernels::rotate::CHUNK;
@@ -37,6 +37,10 @@ impl Gaussian {
 }
 
 impl<R: Real> Perturb<R> for Gaussian {
+    fn spread(&self, _dim: usize) -> Spread {
+        Spread::Coordinates { std: self.coordinate_std }
+    }
+
     fn perturb_in_place(
         &self,
         mean_gradient: &mut [R],

@@ -4,7 +4,7 @@
 //! noise (see `kernels/rotate.rs`); scaling each chunk by the sines before it and the noisy
 //! magnitude. Between passes a short sequential scan over chunk totals. No angle is ever formed.
 
-use super::{PARALLEL_FROM, Perturb, check_batch, check_noise_multiplier, reference};
+use super::{PARALLEL_FROM, Perturb, Spread, check_batch, check_noise_multiplier, reference};
 use crate::Error;
 use crate::clip::Sensitivity;
 use crate::kernels::elementary::MAX_REDUCED_RADIANS;
@@ -27,8 +27,15 @@ use std::f64::consts::PI;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Geometric {
     magnitude_std: f64,
-    /// σ·β·π/B; the factor √(d+2) joins when the dimension is known.
-    angle_std_per_root_dim: f64,
+    noise_multiplier: f64,
+    beta: f64,
+    batch: f64,
+}
+
+/// √(d+2)·β·π·σ/B in radians: the formula of GeoDP's direction, here only. With σ = 1 it is how far
+/// one record is assumed to turn the mean.
+pub(crate) fn angle_std(dim: usize, noise_multiplier: f64, batch: f64, beta: f64) -> f64 {
+    noise_multiplier * beta * PI / batch * ((dim + 2) as f64).sqrt()
 }
 
 impl Geometric {
@@ -49,7 +56,9 @@ impl Geometric {
         }
         Ok(Self {
             magnitude_std: sensitivity.get() * noise_multiplier / batch,
-            angle_std_per_root_dim: noise_multiplier * beta * PI / batch,
+            noise_multiplier,
+            beta,
+            batch,
         })
     }
 
@@ -60,11 +69,24 @@ impl Geometric {
 
     /// √(d+2)·β·π·σ/B: the standard deviation of the noise on each angle, in radians.
     pub fn angle_std(&self, dim: usize) -> f64 {
-        self.angle_std_per_root_dim * ((dim + 2) as f64).sqrt()
+        angle_std(dim, self.noise_multiplier, self.batch, self.beta)
+    }
+
+    /// √(d+2)·β·π/B: how far one record is assumed to turn the mean, in radians. Nothing enforces it.
+    pub fn assumed_turn(&self, dim: usize) -> f64 {
+        angle_std(dim, 1.0, self.batch, self.beta)
     }
 }
 
 impl<R: Real> Perturb<R> for Geometric {
+    fn spread(&self, dim: usize) -> Spread {
+        Spread::Polar {
+            magnitude_std: self.magnitude_std,
+            angle_std: self.angle_std(dim),
+            assumed_turn: self.assumed_turn(dim),
+        }
+    }
+
     fn perturb_in_place(
         &self,
         mean_gradient: &mut [R],

@@ -12,7 +12,7 @@
 
 mod exact;
 mod gaussian;
-mod geometric;
+pub(crate) mod geometric;
 mod polar;
 pub mod reference;
 
@@ -38,6 +38,9 @@ pub trait Perturb<R: Real>: std::fmt::Debug + Send + Sync {
         step: u64,
     ) -> Result<(), Error>;
 
+    /// How wide its noise is on a gradient of `dim` coordinates.
+    fn spread(&self, dim: usize) -> Spread;
+
     /// The noisy release as a new vector.
     ///
     /// # Errors
@@ -52,6 +55,25 @@ pub trait Perturb<R: Real>: std::fmt::Debug + Send + Sync {
         self.perturb_in_place(&mut release, noise, step)?;
         Ok(release)
     }
+}
+
+/// Standard deviations of a mechanism's noise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Spread {
+    /// The same on every coordinate.
+    Coordinates {
+        /// C·σ/B.
+        std: f64,
+    },
+    /// On the magnitude, and the same on every angle.
+    Polar {
+        /// C·σ/B.
+        magnitude_std: f64,
+        /// √(d+2)·β·π·σ/B, in radians.
+        angle_std: f64,
+        /// √(d+2)·β·π/B: how far one record is assumed to turn the mean, in radians.
+        assumed_turn: f64,
+    },
 }
 
 /// Below this many coordinates, handing chunks to other threads costs more than it saves.

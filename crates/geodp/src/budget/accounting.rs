@@ -1,25 +1,19 @@
 //! How the steps of a private plan are accounted: events for the ledger, ε of so many units, the σ of
 //! a target and the steps of a limit, all from the one cost of a stretch of steps.
 
-use super::Kind;
 use crate::Error;
-use crate::plan::refuse;
-use crate::sampler::Sampling;
+use crate::plan::{Noise, refuse};
+use crate::sampler::Draw;
 use geodp_account::{Accountant, Adjacency, Bracket, Event, PldAccountant, calibrate};
 
 /// How the steps of a private plan are accounted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accounting {
-    pub(crate) kind: Kind,
-    pub(crate) noise_multiplier: f64,
-    pub(crate) beta: Option<f64>,
-    pub(crate) dim: usize,
     pub(crate) delta: f64,
     /// Target or limit, where one was given.
     pub(crate) budget: Option<f64>,
-    pub(crate) sampling: Sampling,
-    /// Chance of a record to be in a step, at most.
-    pub(crate) sample_rate: f64,
+    /// How records come into steps.
+    pub(crate) draw: Draw,
     /// What a step costs besides its gradient: SUR's test.
     pub(crate) test: Option<Event>,
     /// What is released once in so many steps: IS's K.
@@ -38,39 +32,12 @@ impl Accounting {
 
     /// Under which change of the data the guarantee holds.
     pub(crate) fn adjacency(&self) -> Adjacency {
-        match self.sampling {
-            Sampling::Poisson => Adjacency::AddRemove,
-            Sampling::Shuffle => Adjacency::ReplaceOne,
-        }
-    }
-
-    /// What the ledger records for a unit.
-    pub(crate) fn event(&self) -> Event {
-        let plain = self.gaussian_event(self.noise_multiplier);
-        match self.beta {
-            None => plain,
-            Some(beta) => Event::geometric(plain, beta, self.dim as u64),
-        }
-    }
-
-    fn gaussian_event(&self, noise_multiplier: f64) -> Event {
-        match self.sampling {
-            Sampling::Poisson => Event::sampled_gaussian(self.sample_rate, noise_multiplier),
-            Sampling::Shuffle => Event::ShuffledEpoch { noise_multiplier },
-        }
-    }
-
-    /// σ of the one Gaussian that a release of this kind amounts to.
-    fn effective(&self, noise_multiplier: f64) -> f64 {
-        match self.kind {
-            Kind::Certified => noise_multiplier,
-            Kind::Conditional => noise_multiplier / std::f64::consts::SQRT_2,
-        }
+        self.draw.adjacency()
     }
 
     /// What the steps from `from` to `to` cost if a unit's gradients cost `gradient`: an event and
     /// its count.
-    pub(super) fn cost(&self, gradient: Event, from: u64, to: u64) -> (Event, u64) {
+    pub(crate) fn cost(&self, gradient: Event, from: u64, to: u64) -> (Event, u64) {
         let units = self.units(to) - self.units(from);
         let unit = match &self.test {
             None => gradient,
@@ -92,35 +59,34 @@ impl Accounting {
         Ok(PldAccountant::new(self.adjacency()).with_width(calibrate::WIDTH)?)
     }
 
-    /// ε of `units` units, of this accounting's kind.
-    pub(crate) fn epsilon_of(&self, units: u64) -> Result<Bracket, Error> {
-        Ok(self.account(self.effective(self.noise_multiplier), units)?.epsilon(self.delta)?)
+    /// ε of `units` units with this noise, of its kind.
+    pub(crate) fn epsilon_of(&self, noise: &Noise, units: u64) -> Result<Bracket, Error> {
+        Ok(self.account(noise.equivalent_event(self.draw), units)?.epsilon(self.delta)?)
     }
 
     /// ε of `units` units as GeoDP and SUR are published: each magnitude and direction one release
     /// of σ. For DP it is [`epsilon_of`](Self::epsilon_of).
-    pub(crate) fn published_epsilon_of(&self, units: u64) -> Result<Bracket, Error> {
-        Ok(self.account(self.noise_multiplier, units)?.epsilon(self.delta)?)
+    pub(crate) fn published_epsilon_of(&self, noise: &Noise, units: u64) -> Result<Bracket, Error> {
+        Ok(self.account(self.draw.gaussian(noise.multiplier()), units)?.epsilon(self.delta)?)
     }
 
-    /// An accountant with `units` units at σ = `noise_multiplier` composed.
-    pub(crate) fn account(
-        &self,
-        noise_multiplier: f64,
-        units: u64,
-    ) -> Result<PldAccountant, Error> {
+    /// An accountant with `units` units composed, whose gradients cost `gradient` each.
+    pub(crate) fn account(&self, gradient: Event, units: u64) -> Result<PldAccountant, Error> {
         let mut accountant = self.accountant()?;
         let steps = units.saturating_mul(self.unit_steps);
-        let (event, count) = self.cost(self.gaussian_event(noise_multiplier), 0, steps);
+        let (event, count) = self.cost(gradient, 0, steps);
         accountant.compose(&event, count)?;
         Ok(accountant)
     }
 
-    /// Smallest σ whose ε over `units` units stays within `epsilon`.
-    pub(super) fn calibrate(&self, epsilon: f64, units: u64) -> Result<f64, Error> {
+    /// Smallest σ of noise like this whose ε over `units` units stays within `epsilon`.
+    pub(super) fn calibrate(&self, epsilon: f64, units: u64, noise: Noise) -> Result<f64, Error> {
         let steps = units.saturating_mul(self.unit_steps);
         if self.test.is_some() || self.release.is_some() {
-            let rest = self.account(f64::MAX.sqrt(), units)?.epsilon(self.delta)?.upper;
+            let rest = self
+                .account(self.draw.gaussian(f64::MAX.sqrt()), units)?
+                .epsilon(self.delta)?
+                .upper;
             if rest >= epsilon {
                 return refuse(format!(
                     "epsilon {epsilon} is out of reach: the releases besides the gradients (SUR's \
@@ -131,21 +97,26 @@ impl Accounting {
             }
         }
         let event = |sigma: f64| {
-            let (event, count) = self.cost(self.gaussian_event(self.effective(sigma)), 0, steps);
+            let (event, count) =
+                self.cost(noise.with_multiplier(sigma).equivalent_event(self.draw), 0, steps);
             event.repeated(count)
         };
         Ok(calibrate::noise_multiplier(epsilon, self.delta, self.adjacency(), event)?)
     }
 
     /// Largest number of units, at most `units`, whose ε stays within `limit`.
-    pub(super) fn units_within(&self, limit: f64, units: u64) -> Result<u64, Error> {
+    pub(super) fn units_within(&self, noise: &Noise, limit: f64, units: u64) -> Result<u64, Error> {
         if !(limit.is_finite() && limit > 0.0) {
             return refuse(format!("epsilon_limit is {limit}; it must be finite and > 0"));
         }
         let (mut fits, mut exceeds) = (0, units + 1);
         while exceeds - fits > 1 {
             let middle = fits + (exceeds - fits) / 2;
-            if self.epsilon_of(middle)?.upper <= limit { fits = middle } else { exceeds = middle }
+            if self.epsilon_of(noise, middle)?.upper <= limit {
+                fits = middle;
+            } else {
+                exceeds = middle;
+            }
         }
         Ok(fits)
     }

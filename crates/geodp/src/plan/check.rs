@@ -1,15 +1,13 @@
 //! The way to a plan: every parameter is checked, alone and against the others.
 
-use super::{DEFAULT_CLIP_NORM, DEFAULT_DELTA, Facts, Noise, Plan, refuse};
+use super::{DEFAULT_CLIP_NORM, DEFAULT_DELTA, Facts, Plan, Protection, Strategies, refuse};
 use crate::Error;
-use crate::budget;
-use crate::importance::Importance;
+use crate::budget::{self, Settled};
 use crate::optimizer::OptimizerKind;
-use crate::params::{ClipKind, MechanismKind, PlanParams};
+use crate::params::{ClipKind, PlanParams};
 use crate::sampler::{Sampler, Sampling};
-use crate::select::Select;
-use geodp_mechanism::Clip;
 use geodp_mechanism::clip::{AutoS, Psac};
+use geodp_mechanism::{Clip, Mechanism};
 
 impl PlanParams {
     /// Checks everything, calibrates σ if a target ε is given, and builds the plan.
@@ -22,24 +20,27 @@ impl PlanParams {
         let clip = self.check_clip()?;
         let sampling = self.privacy.sampling;
         let per_epoch = Sampler::steps_per_epoch(sampling, facts.records, batch);
-        let (importance, select) = self.check_strategies(facts, batch, per_epoch)?;
-        let strategies = (importance.as_ref(), select.as_ref());
-        let guarantee = budget::settle(&self.privacy, facts, batch, steps, strategies)?;
-        let sigma = guarantee.noise_multiplier().unwrap_or(0.0);
-        let noise = Noise { kind: self.privacy.mechanism, sigma, beta: self.privacy.beta };
-        // What a step will build must be possible.
-        noise.mechanism(clip.as_ref().map(Clip::sensitivity), batch)?;
+        let strategies = self.check_strategies(facts, batch, per_epoch)?;
+        let protection =
+            match (budget::settle(&self.privacy, facts, batch, steps, &strategies)?, clip) {
+                (None, clip) => Protection::None { clip },
+                (Some(Settled { noise, accounting }), Some(clip)) => {
+                    // What a step will build must be possible.
+                    noise.at(clip.sensitivity(), batch)?;
+                    Protection::Private { clip, noise, accounting }
+                }
+                (Some(_), None) => {
+                    return refuse("noise needs a clipping that scales it; give clip_norm");
+                }
+            };
         Ok(Plan {
             facts,
             batch,
-            steps: guarantee.steps_within_limit(steps),
+            steps: protection.steps_within_limit(steps),
             sampling,
-            clip,
+            protection,
             clip_kind: self.privacy.clip,
-            noise,
-            importance,
-            select,
-            guarantee,
+            strategies,
             learning_rate: self.check_learning_rate()?,
             optimizer: self.check_optimizer()?,
             seed: self.train.seed,
@@ -51,7 +52,7 @@ impl PlanParams {
     fn check_measure(&self) -> Result<(), Error> {
         match (self.train.measure, self.privacy.mechanism) {
             (Some(0), _) => refuse("measure is 0; follow at least 1 record, or leave it out"),
-            (Some(_), MechanismKind::None) => {
+            (Some(_), Mechanism::None) => {
                 refuse("measure holds records against the noise, but there is none")
             }
             _ => Ok(()),
@@ -74,7 +75,7 @@ impl PlanParams {
     fn warnings(&self, facts: Facts) -> Vec<String> {
         let delta = self.privacy.delta.unwrap_or(DEFAULT_DELTA);
         let mut warnings = Vec::new();
-        if self.privacy.mechanism != MechanismKind::None && delta >= 1.0 / facts.records as f64 {
+        if self.privacy.mechanism.is_private() && delta >= 1.0 / facts.records as f64 {
             warnings.push(format!(
                 "δ = {delta:e} is not below 1/N = {:.1e}: with this δ, publishing a few records \
                  outright would count as private. Use a smaller δ",
@@ -129,7 +130,7 @@ impl PlanParams {
 
     fn check_clip(&self) -> Result<Option<Clip>, Error> {
         let privacy = &self.privacy;
-        if privacy.mechanism == MechanismKind::None
+        if !privacy.mechanism.is_private()
             && privacy.clip_norm.is_none()
             && privacy.clip == ClipKind::Flat
         {
@@ -154,12 +155,12 @@ impl PlanParams {
     fn check_optimizer(&self) -> Result<OptimizerKind, Error> {
         let kind = self.train.optimizer.unwrap_or(OptimizerKind::Sgd);
         match (kind, self.privacy.mechanism) {
-            (OptimizerKind::AdamBc(_), MechanismKind::Geodp) => refuse(
+            (OptimizerKind::AdamBc(_), Mechanism::Geodp { .. }) => refuse(
                 "optimizer \"adam-bc\" subtracts the noise's variance from the second moment, which \
                  must be known and the same for all coordinates; GeoDP's depends on the gradient \
                  itself. Use \"adam\" with GeoDP, or mechanism = \"dp\"",
             ),
-            (OptimizerKind::AdamBc(_), MechanismKind::None) => refuse(
+            (OptimizerKind::AdamBc(_), Mechanism::None) => refuse(
                 "optimizer \"adam-bc\" corrects for noise, and mechanism = \"none\" adds none; use \
                  \"adam\"",
             ),
@@ -173,12 +174,12 @@ impl PlanParams {
         facts: Facts,
         batch: u64,
         per_epoch: u64,
-    ) -> Result<(Option<Importance>, Option<Select>), Error> {
+    ) -> Result<Strategies, Error> {
         let privacy = &self.privacy;
         let names =
             [("importance", privacy.importance.is_some()), ("select", privacy.select.is_some())];
         if let Some((name, _)) = names.into_iter().find(|(_, given)| *given) {
-            if privacy.mechanism == MechanismKind::None {
+            if !privacy.mechanism.is_private() {
                 return refuse(format!(
                     "{name} is given, but mechanism = \"none\" is not private, and {name} would add \
                      noisy releases to it. Use \"dp\" or \"geodp\", or leave {name} out"
@@ -194,9 +195,9 @@ impl PlanParams {
         }
         let importance = privacy.importance.as_ref();
         let select = privacy.select.as_ref();
-        Ok((
-            importance.map(|p| p.check(facts.records, batch, per_epoch)).transpose()?,
-            select.map(|p| p.check(facts.records)).transpose()?,
-        ))
+        Ok(Strategies {
+            importance: importance.map(|p| p.check(facts.records, batch, per_epoch)).transpose()?,
+            select: select.map(|p| p.check(facts.records)).transpose()?,
+        })
     }
 }

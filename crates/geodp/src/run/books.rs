@@ -41,7 +41,7 @@ pub(crate) struct Books {
 impl Books {
     /// Books of a run that has charged nothing.
     pub(crate) fn create(folder: &Path, plan: Plan, mut position: Position) -> Result<Self, Error> {
-        let (adjacency, delta) = plan.guarantee.terms();
+        let (adjacency, delta) = plan.protection.terms();
         let path = folder.join("ledger.jsonl");
         let ledger = LedgerWriter::create(&path, adjacency, delta, &position.config)
             .map_err(|error| ledger_error(path, error))?;
@@ -124,7 +124,7 @@ impl Books {
             step,
             epoch: step as f64 * self.plan.batch as f64 / self.plan.facts.records as f64,
             seconds: start.elapsed().as_secs_f64(),
-            epsilon: self.plan.guarantee.epsilon_so_far(self.charged)?,
+            epsilon: self.plan.protection.epsilon_so_far(self.charged)?,
             test: self.measure(trainer, first, step)?,
             selection: trainer.selection(),
             ..summary.metrics()
@@ -145,7 +145,7 @@ impl Books {
     /// Charges every step before `end` that is not charged yet, durably.
     fn charge_until(&mut self, end: u64) -> Result<(), Error> {
         if self.charged < end {
-            let (event, count) = self.plan.guarantee.charge(self.charged, end);
+            let (event, count) = self.plan.protection.charge(self.charged, end);
             let path = self.folder.join("ledger.jsonl");
             self.ledger.append(end, &event, count).map_err(|error| ledger_error(path, error))?;
             self.charged = end;

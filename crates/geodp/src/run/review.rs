@@ -47,7 +47,7 @@ impl Review {
         let plan = config.plan_params().check(facts)?;
         let position = Checkpoint::read(&folder.join("checkpoint"))?.position;
         let step = position.step;
-        let selection = plan.select.as_ref().map(|_| position.progress().selection);
+        let selection = plan.strategies.select.as_ref().map(|_| position.progress().selection);
         let charges = Books::read_ledger(folder)?;
         let statement = Statement::new(&plan, charges.steps, selection)?;
         Ok(Self {

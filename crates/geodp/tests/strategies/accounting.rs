@@ -4,7 +4,7 @@ use crate::{combinations, params};
 use geodp::config::{DataConfig, ModelConfig, RunConfig};
 use geodp::importance::ImportanceParams;
 use geodp::optimizer::{Moments, OptimizerKind};
-use geodp::params::{MechanismKind, PlanParams};
+use geodp::params::{Mechanism, PlanParams};
 use geodp::plan::Facts;
 use geodp::run::{Ended, Observer, Progress, Run, Silent};
 use geodp::sampler::Sampling;
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const FACTS: Facts = Facts { records: 1000, dim: 10 };
 
 fn with(is: bool, sur: bool, steps: u64) -> PlanParams {
-    let mut params = params(MechanismKind::Dp, steps);
+    let mut params = params(Mechanism::Dp, steps);
     params.privacy.importance = is.then(|| ImportanceParams {
         candidate_rate: Some(0.03),
         noise_multiplier: Some(0.5),
@@ -39,7 +39,7 @@ fn by_hand(events: &[(Event, u64)]) -> f64 {
 
 fn epsilon(params: &PlanParams, steps: u64) -> f64 {
     let plan = params.check(FACTS).unwrap();
-    plan.guarantee().epsilon_so_far(steps).unwrap().unwrap().epsilon.unwrap()
+    plan.protection().epsilon_so_far(steps).unwrap().unwrap().epsilon.unwrap()
 }
 
 #[test]
@@ -56,8 +56,7 @@ fn costs_are_those_of_events_composed_by_hand() {
         let (ours, expected) = (epsilon(&params, 100), by_hand(&events));
         assert!((ours / expected - 1.0).abs() < 2e-3, "{ours} for {expected}");
         // GeoDP: the gradient's σ counts as σ/√2, the rest as it is.
-        params.privacy.mechanism = MechanismKind::Geodp;
-        params.privacy.beta = Some(0.1);
+        params.privacy.mechanism = Mechanism::Geodp { beta: 0.1 };
         let mut events = events;
         let Event::SampledGaussian { sample_rate, .. } = events[0].0 else { unreachable!() };
         events[0].0 = Event::sampled_gaussian(sample_rate, 0.7 / 2f64.sqrt());
@@ -119,7 +118,7 @@ fn what_cannot_be_accounted_is_refused_with_the_reason() {
         params.check(FACTS).unwrap_err().to_string()
     };
     let none = refusal(&|p| {
-        p.privacy.mechanism = MechanismKind::None;
+        p.privacy.mechanism = Mechanism::None;
         p.privacy.noise_multiplier = None;
     });
     assert!(none.contains("not private"), "{none}");
@@ -127,8 +126,7 @@ fn what_cannot_be_accounted_is_refused_with_the_reason() {
     let below = refusal(&|p| p.privacy.importance.as_mut().unwrap().candidate_rate = Some(0.001));
     assert!(below.contains("candidate_rate is 0.001"), "{below}");
     let geodp = refusal(&|p| {
-        p.privacy.mechanism = MechanismKind::Geodp;
-        p.privacy.beta = Some(0.1);
+        p.privacy.mechanism = Mechanism::Geodp { beta: 0.1 };
         p.train.optimizer = Some(OptimizerKind::AdamBc(Moments::default()));
     });
     assert!(geodp.contains("depends on the gradient"), "{geodp}");
@@ -186,7 +184,7 @@ fn strategies_resume_bit_by_bit_with_a_complete_ledger() {
     let chosen = combinations(11).into_iter().filter(|(_, params)| {
         let adam = matches!(params.train.optimizer, Some(OptimizerKind::AdamBc(_)));
         let strategy = params.privacy.importance.is_some() || params.privacy.select.is_some();
-        let geodp = params.privacy.mechanism == MechanismKind::Geodp;
+        let geodp = params.privacy.mechanism.beta().is_some();
         let momentum = matches!(params.train.optimizer, Some(OptimizerKind::Momentum { .. }));
         params.privacy.clip == geodp::params::ClipKind::Psac
             && (adam || strategy && geodp && momentum)

@@ -11,7 +11,7 @@ mod statistics;
 use geodp::engine::{Engine, EngineError, WeightOf};
 use geodp::importance::ImportanceParams;
 use geodp::optimizer::{Moments, OptimizerKind};
-use geodp::params::{ClipKind, MechanismKind, PlanParams};
+use geodp::params::{ClipKind, Mechanism, PlanParams};
 use geodp::select::SelectParams;
 use geodp_nn::BatchOutcome;
 
@@ -77,10 +77,9 @@ impl Engine for Points {
 }
 
 /// C = 0.2, σ = 0.7, B = 10, η = 0.3.
-fn params(mechanism: MechanismKind, steps: u64) -> PlanParams {
+fn params(mechanism: Mechanism, steps: u64) -> PlanParams {
     let mut params = PlanParams::default();
     params.privacy.mechanism = mechanism;
-    params.privacy.beta = (mechanism == MechanismKind::Geodp).then_some(0.05);
     params.privacy.noise_multiplier = Some(0.7);
     params.privacy.clip_norm = Some(0.2);
     params.train.batch = Some(10);
@@ -106,13 +105,11 @@ fn combinations(steps: u64) -> Vec<(String, PlanParams)> {
     };
     let select = SelectParams { batch: 15, loss_clip: 0.01, noise_multiplier: 0.5, threshold: 0.2 };
     let mut all = Vec::new();
-    for mechanism in [MechanismKind::Dp, MechanismKind::Geodp] {
+    for mechanism in [Mechanism::Dp, Mechanism::Geodp { beta: 0.05 }] {
         for clip in [ClipKind::Flat, ClipKind::AutoS, ClipKind::Psac] {
             for (is, sur) in [(false, false), (true, false), (false, true), (true, true)] {
                 for optimizer in optimizers {
-                    if mechanism == MechanismKind::Geodp
-                        && matches!(optimizer, OptimizerKind::AdamBc(_))
-                    {
+                    if mechanism.beta().is_some() && matches!(optimizer, OptimizerKind::AdamBc(_)) {
                         continue;
                     }
                     let mut params = params(mechanism, steps);

@@ -4,7 +4,7 @@
 use crate::{Points, norm};
 use geodp::engine::Engine;
 use geodp::optimizer::OptimizerKind;
-use geodp::params::{ClipKind, MechanismKind, PlanParams};
+use geodp::params::{ClipKind, Mechanism, PlanParams};
 use geodp_mechanism::noise::Stream;
 use geodp_mechanism::sphere::{to_rectangular, to_spherical};
 use geodp_mechanism::{NoiseSource, Purpose};
@@ -56,14 +56,15 @@ pub(crate) fn train(points: &Points, params: &PlanParams, noise: &NoiseSource) -
         }
         let mut g: Vec<f64> = sum.iter().map(|s| s / b).collect();
         let mut normals = vec![0.0; dim];
-        if privacy.mechanism == MechanismKind::Dp {
+        if privacy.mechanism == Mechanism::Dp {
             stream(Purpose::Coordinates, 0).fill_normals(&mut normals);
             g.iter_mut().zip(&normals).for_each(|(g, n)| *g += sigma * bound / b * n);
         } else {
             let mut sphere = to_spherical(&g).unwrap();
             sphere.magnitude += sigma * bound / b * stream(Purpose::Magnitude, 0).normal();
             stream(Purpose::Angles, 0).fill_normals(&mut normals[..dim - 1]);
-            let spread = ((dim + 2) as f64).sqrt() * privacy.beta.unwrap() * PI * sigma / b;
+            let spread =
+                ((dim + 2) as f64).sqrt() * privacy.mechanism.beta().unwrap() * PI * sigma / b;
             sphere.angles.iter_mut().zip(&normals).for_each(|(a, n)| *a += spread * n);
             g = to_rectangular(&sphere).unwrap();
         }

@@ -4,7 +4,7 @@ use crate::{Points, STANDARD_ERRORS, norm, params};
 use geodp::Error;
 use geodp::engine::Engine;
 use geodp::importance::{ImportanceParams, Keep};
-use geodp::params::{MechanismKind, PlanParams};
+use geodp::params::{Mechanism, PlanParams};
 use geodp::plan::Facts;
 use geodp::select::SelectParams;
 use geodp::trainer::Trainer;
@@ -63,7 +63,7 @@ fn run(
 }
 
 fn importance(steps: u64) -> PlanParams {
-    let mut params = params(MechanismKind::Dp, steps);
+    let mut params = params(Mechanism::Dp, steps);
     params.train.learning_rate = Some(1e-9);
     params.privacy.importance = Some(ImportanceParams {
         candidate_rate: Some(0.9),
@@ -124,11 +124,10 @@ fn the_control_computes_as_many_gradients_and_keeps_them_all() {
 #[test]
 fn noise_has_the_promised_spread_for_every_strategy() {
     let points = Points::spread(40, 3);
-    for mechanism in [MechanismKind::Dp, MechanismKind::Geodp] {
+    for mechanism in [Mechanism::Dp, Mechanism::Geodp { beta: 0.001 }] {
         for (is, sur) in [(true, false), (false, true), (true, true)] {
             let mut params = importance(20_000);
             params.privacy.mechanism = mechanism;
-            params.privacy.beta = (mechanism == MechanismKind::Geodp).then_some(0.001);
             params.privacy.importance = params.privacy.importance.filter(|_| is);
             // Accepts everything: a release that is taken back cannot be read off the weights.
             let select = SelectParams { batch: 5, threshold: 1e9, ..SelectParams::default() };
@@ -138,7 +137,7 @@ fn noise_has_the_promised_spread_for_every_strategy() {
             let normals: Vec<f64> = steps
                 .flat_map(|((mean, release), scale)| {
                     let scale = 0.7 * scale;
-                    if mechanism == MechanismKind::Dp {
+                    if mechanism == Mechanism::Dp {
                         let noise = release.iter().zip(mean).map(|(r, m)| (r - m) / scale);
                         noise.collect::<Vec<_>>()
                     } else {
@@ -166,7 +165,7 @@ fn steps_are_accepted_with_their_chances() {
     for sign in [1.0, -1.0] {
         let (mut accepted, runs, steps) = (0_u64, 4_000, 2);
         for seed in 0..runs {
-            let mut params = params(MechanismKind::Dp, steps);
+            let mut params = params(Mechanism::Dp, steps);
             params.privacy.noise_multiplier = Some(1e-4);
             params.train.batch = Some(30);
             params.train.learning_rate = Some(0.5);

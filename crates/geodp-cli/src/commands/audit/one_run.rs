@@ -7,7 +7,6 @@ use crate::failure::{bad_input, classify};
 use crate::interrupt;
 use geodp::Statement;
 use geodp::config::RunConfig;
-use geodp::params::MechanismKind;
 use geodp_audit::canaries::{CanaryKind, CanaryTraining};
 use geodp_audit::cells::Cells;
 use geodp_audit::one_run::{OneRun, OneRunParams, judge, toss};
@@ -63,7 +62,7 @@ struct Audit {
 
 pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let config = args.settings.config()?;
-    if config.privacy.mechanism == MechanismKind::None {
+    if !config.privacy.mechanism.is_private() {
         return Err(bad_input("--mechanism none claims no ε: there is nothing to audit"));
     }
     let kind: CanaryKind = serde_json::from_value(serde_json::json!(args.kind))

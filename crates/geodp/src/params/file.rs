@@ -1,0 +1,63 @@
+//! `[privacy]` as a file has it: the mechanism's name and its β are two keys beside the others.
+
+use super::{ClipKind, PrivacyParams};
+use crate::importance::ImportanceParams;
+use crate::sampler::Sampling;
+use crate::select::SelectParams;
+use geodp_mechanism::{Error, Mechanism};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct PrivacyFile {
+    mechanism: Name,
+    beta: Option<f64>,
+    noise_multiplier: Option<f64>,
+    epsilon: Option<f64>,
+    epsilon_limit: Option<f64>,
+    delta: Option<f64>,
+    clip: ClipKind,
+    clip_norm: Option<f64>,
+    sampling: Sampling,
+    importance: Option<ImportanceParams>,
+    select: Option<SelectParams>,
+}
+
+impl TryFrom<PrivacyFile> for PrivacyParams {
+    type Error = Error;
+
+    fn try_from(file: PrivacyFile) -> Result<Self, Error> {
+        Ok(Self {
+            mechanism: Mechanism::named(file.mechanism.0, file.beta)?,
+            noise_multiplier: file.noise_multiplier,
+            epsilon: file.epsilon,
+            epsilon_limit: file.epsilon_limit,
+            delta: file.delta,
+            clip: file.clip,
+            clip_norm: file.clip_norm,
+            sampling: file.sampling,
+            importance: file.importance,
+            select: file.select,
+        })
+    }
+}
+
+/// A mechanism's name.
+struct Name(&'static str);
+
+impl Default for Name {
+    fn default() -> Self {
+        Self(Mechanism::default().name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let known = Mechanism::NAMES.iter().find(|known| **known == name);
+        known
+            .map(|name| Self(name))
+            .ok_or_else(|| D::Error::unknown_variant(&name, Mechanism::NAMES))
+    }
+}

@@ -1,0 +1,109 @@
+//! The noise of a private plan: what perturbs a step, what the ledger records for it, and of which
+//! kind the ε is that it buys. A new mechanism becomes a variant here, and nowhere else in a plan.
+
+use crate::Error;
+use crate::budget::Kind;
+use crate::sampler::Draw;
+use geodp_account::Event;
+use geodp_mechanism::clip::Sensitivity;
+use geodp_mechanism::{Gaussian, Geometric, Mechanism, Perturb};
+
+/// Noise that is not yet scaled to a sensitivity and a batch size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Noise {
+    /// DP: on every coordinate.
+    Gaussian {
+        /// σ.
+        multiplier: f64,
+    },
+    /// GeoDP: on magnitude and angles.
+    Geometric {
+        /// σ of both.
+        multiplier: f64,
+        /// β.
+        beta: f64,
+        /// d.
+        dim: usize,
+    },
+}
+
+impl Noise {
+    /// The noise of a mechanism on gradients of `dim` coordinates; `None` for the mechanism without.
+    pub(crate) fn of(mechanism: Mechanism, multiplier: f64, dim: usize) -> Option<Self> {
+        match mechanism {
+            Mechanism::None => None,
+            Mechanism::Dp => Some(Self::Gaussian { multiplier }),
+            Mechanism::Geodp { beta } => Some(Self::Geometric { multiplier, beta, dim }),
+        }
+    }
+
+    /// The mechanism it is the noise of.
+    pub fn mechanism(&self) -> Mechanism {
+        match *self {
+            Self::Gaussian { .. } => Mechanism::Dp,
+            Self::Geometric { beta, .. } => Mechanism::Geodp { beta },
+        }
+    }
+
+    /// σ.
+    pub fn multiplier(&self) -> f64 {
+        match *self {
+            Self::Gaussian { multiplier } | Self::Geometric { multiplier, .. } => multiplier,
+        }
+    }
+
+    /// The same noise with another σ.
+    pub(crate) fn with_multiplier(self, multiplier: f64) -> Self {
+        match self {
+            Self::Gaussian { .. } => Self::Gaussian { multiplier },
+            Self::Geometric { beta, dim, .. } => Self::Geometric { multiplier, beta, dim },
+        }
+    }
+
+    /// Which kind of ε it buys.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Gaussian { .. } => Kind::Certified,
+            Self::Geometric { .. } => Kind::Conditional,
+        }
+    }
+
+    /// Scaled for sums of clipped gradients, one of which contributes at most `sensitivity`, over
+    /// `denominator`.
+    ///
+    /// # Errors
+    /// σ, β or the denominator out of range.
+    pub fn at(
+        &self,
+        sensitivity: Sensitivity,
+        denominator: u64,
+    ) -> Result<Box<dyn Perturb<f32>>, Error> {
+        Ok(match *self {
+            Self::Gaussian { multiplier } => {
+                Box::new(Gaussian::new(sensitivity, multiplier, denominator)?)
+            }
+            Self::Geometric { multiplier, beta, .. } => {
+                Box::new(Geometric::new(sensitivity, multiplier, denominator, beta)?)
+            }
+        })
+    }
+
+    /// What the ledger records for one release from records drawn so.
+    pub fn event(&self, draw: Draw) -> Event {
+        let plain = draw.gaussian(self.multiplier());
+        match *self {
+            Self::Gaussian { .. } => plain,
+            Self::Geometric { beta, dim, .. } => Event::geometric(plain, beta, dim as u64),
+        }
+    }
+
+    /// The Gaussian release that it amounts to, for an ε of its [`kind`](Self::kind). GeoDP's
+    /// magnitude and direction are two releases of the same records: one of σ/√2.
+    pub(crate) fn equivalent_event(&self, draw: Draw) -> Event {
+        draw.gaussian(match *self {
+            Self::Gaussian { multiplier } => multiplier,
+            Self::Geometric { multiplier, .. } => multiplier / std::f64::consts::SQRT_2,
+        })
+    }
+}

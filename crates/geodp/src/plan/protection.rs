@@ -1,0 +1,112 @@
+//! What protects the records of a plan: nothing, or clipping, noise and an account of it together.
+//!
+//! The three cannot be taken apart: where there is noise there is a clipping that scales it and an
+//! account that pays for it. Only [`Protection::None`] goes without.
+
+use super::Noise;
+use crate::Error;
+use crate::budget::{Accounting, EpsilonSoFar, Kind};
+use crate::plan::DEFAULT_DELTA;
+use geodp_account::{Adjacency, Event};
+use geodp_mechanism::{Clip, Mechanism};
+
+/// What protects the records of a plan.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Protection {
+    /// No noise, no privacy.
+    None {
+        /// Gradients may be clipped all the same, for comparison.
+        clip: Option<Clip>,
+    },
+    /// Clipping, noise scaled by it, and an account of both.
+    Private {
+        /// Bounds what a record contributes.
+        clip: Clip,
+        /// Perturbs every step.
+        noise: Noise,
+        /// What the steps cost.
+        accounting: Accounting,
+    },
+}
+
+impl Protection {
+    /// How gradients are clipped; `None` only without privacy.
+    pub fn clip(&self) -> Option<&Clip> {
+        match self {
+            Self::None { clip } => clip.as_ref(),
+            Self::Private { clip, .. } => Some(clip),
+        }
+    }
+
+    /// The noise; `None` without privacy.
+    pub fn noise(&self) -> Option<&Noise> {
+        match self {
+            Self::None { .. } => None,
+            Self::Private { noise, .. } => Some(noise),
+        }
+    }
+
+    /// How steps are accounted; `None` without privacy.
+    pub fn accounting(&self) -> Option<&Accounting> {
+        match self {
+            Self::None { .. } => None,
+            Self::Private { accounting, .. } => Some(accounting),
+        }
+    }
+
+    /// The mechanism, with its β.
+    pub fn mechanism(&self) -> Mechanism {
+        self.noise().map_or(Mechanism::None, Noise::mechanism)
+    }
+
+    /// Which kind its ε is of; `None` without privacy.
+    pub fn kind(&self) -> Option<Kind> {
+        self.noise().map(Noise::kind)
+    }
+
+    /// The target or limit that was given.
+    pub fn budget(&self) -> Option<f64> {
+        self.accounting().and_then(|accounting| accounting.budget)
+    }
+
+    /// ε after `steps` steps, with its kind; `None` without privacy.
+    ///
+    /// # Errors
+    /// If the accountant refuses.
+    pub fn epsilon_so_far(&self, steps: u64) -> Result<Option<EpsilonSoFar>, Error> {
+        let Self::Private { noise, accounting, .. } = self else { return Ok(None) };
+        let epsilon = accounting.epsilon_of(noise, accounting.units(steps))?.upper;
+        Ok(Some(EpsilonSoFar {
+            kind: noise.kind(),
+            epsilon: epsilon.is_finite().then_some(epsilon),
+            delta: accounting.delta,
+        }))
+    }
+
+    /// Adjacency and δ for the ledger's header; without privacy they say nothing.
+    pub(crate) fn terms(&self) -> (Adjacency, f64) {
+        match self {
+            Self::None { .. } => (Adjacency::AddRemove, DEFAULT_DELTA),
+            Self::Private { accounting: a, .. } => (a.adjacency(), a.delta),
+        }
+    }
+
+    /// The event (and its count) that pays for the steps from `from` to `to`, which are whole units.
+    pub(crate) fn charge(&self, from: u64, to: u64) -> (Event, u64) {
+        match self {
+            Self::None { .. } => (Event::NoPrivacy, to - from),
+            Self::Private { noise, accounting: a, .. } => a.cost(noise.event(a.draw), from, to),
+        }
+    }
+
+    /// How many of `steps` steps the limit allows.
+    pub(crate) fn steps_within_limit(&self, steps: u64) -> u64 {
+        match self {
+            Self::None { .. } => steps,
+            Self::Private { accounting: a, .. } => {
+                steps.min(a.most_units.saturating_mul(a.unit_steps))
+            }
+        }
+    }
+}
