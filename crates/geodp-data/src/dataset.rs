@@ -148,6 +148,11 @@ impl Dataset {
         Ok(Dataset { records, fingerprint: OnceLock::new(), ..self.clone() })
     }
 
+    /// Other inputs for the same records, in the same order.
+    pub(crate) fn with_records(&self, records: Records) -> Result<Self, DataError> {
+        Dataset::new(self.name.clone(), records, self.labels.to_vec(), self.class_names.clone())
+    }
+
     /// The records at these positions, in this order.
     pub fn subset(&self, indices: &[usize]) -> Result<Self, DataError> {
         let records = self.records.subset(indices)?;

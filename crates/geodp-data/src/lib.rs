@@ -10,7 +10,8 @@
 //! | the paper's gradients | a CNN trained at batch 1 | [`GradientStream`] |
 //!
 //! Everything becomes a [`Dataset`]: inputs of one shape, a label each, a number of classes. What is
-//! done to inputs is declared by the caller and never learnt from the records ([`Scaling`]). A bad
+//! done to inputs is declared by the caller and never learnt from the records ([`Scaling`],
+//! [`FeatureSpec`]). A bad
 //! file is a [`DataError`] that says what to do, and leaves nothing behind.
 //!
 //! ```
@@ -29,7 +30,9 @@ mod dataset;
 mod digest;
 mod download;
 mod error;
+mod features;
 mod files;
+mod half;
 pub mod idx;
 pub mod mnist;
 pub mod npy;
@@ -44,6 +47,7 @@ pub use array::{Array, PairOptions, Values};
 pub use dataset::{Dataset, Split};
 pub use digest::Fingerprint;
 pub use error::DataError;
+pub use features::{FeatureSpec, Storage};
 pub use files::default_data_dir;
 pub use records::Records;
 pub use samples::Unlabelled;

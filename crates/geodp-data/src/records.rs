@@ -1,6 +1,6 @@
 //! Records without labels: what prediction needs, and the inputs of a [`Dataset`](crate::Dataset).
 //!
-//! Inputs are kept as they were stored (bytes with an affine map applied on reading, or f32), shared
+//! Inputs are kept as they were stored (bytes with an affine map applied on reading, f32 or f16), shared
 //! behind an `Arc`, with a list of row numbers over them: a subset or a validation part costs four
 //! bytes a record, and MNIST stays 47 MB however many views of it exist.
 
@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::DataError;
 use crate::digest::FieldHasher;
+use crate::half;
 use crate::scaling::{Scaling, Shape};
 
 /// Inputs of one shape, in order.
@@ -25,6 +26,7 @@ pub struct Records {
 enum Store {
     Bytes { pixels: Arc<Vec<u8>>, affine: Vec<(f32, f32)> },
     Floats(Arc<Vec<f32>>),
+    Halves(Arc<Vec<u16>>),
 }
 
 impl Records {
@@ -52,6 +54,16 @@ impl Records {
             return Err(DataError::NotFinite { file: "inputs".to_owned(), index, value });
         }
         Self::new(shape, Store::Floats(Arc::new(values)), rows, preprocessing.into())
+    }
+
+    /// Finite numbers in half precision.
+    pub(crate) fn from_halves(
+        shape: Shape,
+        values: Vec<u16>,
+        preprocessing: impl Into<String>,
+    ) -> Result<Self, DataError> {
+        let rows = rows_of(shape, values.len())?;
+        Self::new(shape, Store::Halves(Arc::new(values)), rows, preprocessing.into())
     }
 
     fn new(
@@ -98,6 +110,11 @@ impl Records {
         let start = self.rows[index] as usize * self.input_len;
         match &self.store {
             Store::Floats(values) => out.copy_from_slice(&values[start..start + self.input_len]),
+            Store::Halves(values) => {
+                for (out, &value) in out.iter_mut().zip(&values[start..start + self.input_len]) {
+                    *out = half::decode(value);
+                }
+            }
             Store::Bytes { pixels, affine } => {
                 let plane = self.input_len / affine.len();
                 let input = &pixels[start..start + self.input_len];
@@ -145,6 +162,11 @@ impl Records {
             match &self.store {
                 Store::Bytes { pixels, .. } => hasher.field(&pixels[range]),
                 Store::Floats(values) => {
+                    bytes.clear();
+                    bytes.extend(values[range].iter().flat_map(|value| value.to_le_bytes()));
+                    hasher.field(&bytes);
+                }
+                Store::Halves(values) => {
                     bytes.clear();
                     bytes.extend(values[range].iter().flat_map(|value| value.to_le_bytes()));
                     hasher.field(&bytes);

@@ -1,0 +1,272 @@
+//! The discrete Fourier transform of eight images at once, for any even length.
+//!
+//! y_k = Σ_n x_n·exp(−2πi·kn/N), by Stockham's passes of radix 4, 2, 3, 5 and, for other prime
+//! factors r, the plain sum of r² terms. A pass of radix r with l = r·m values left and stride s:
+//!
+//! y\[q + s(r·p + j)\] = exp(−2πi·pj/l)·Σ_k x\[q + s(p + m·k)\]·exp(−2πi·jk/r).
+//!
+//! The inverse is the forward transform of numbers whose real and imaginary parts have changed places.
+//! Own code and no library, because a library chooses its algorithm by the CPU, and with it the last
+//! bits of every feature.
+
+use crate::lanes::{Complex, Lanes};
+
+/// The passes for one length.
+#[derive(Clone, Debug)]
+pub(crate) struct Fft {
+    passes: Vec<Pass>,
+}
+
+#[derive(Clone, Debug)]
+struct Pass {
+    radix: usize,
+    /// Values left after it, m.
+    rest: usize,
+    /// Distance of neighbours, s.
+    stride: usize,
+    /// exp(−2πi·pj/l) at \[p·radix + j\].
+    twiddles: Vec<(f32, f32)>,
+    /// exp(−2πi·j/r), for the radices without a formula of their own.
+    roots: Vec<(f32, f32)>,
+}
+
+/// A line of values in a buffer: the first one's place, and the distance of neighbours.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    pub(crate) start: usize,
+    pub(crate) step: usize,
+}
+
+impl Line {
+    /// Neighbours side by side from the buffer's start.
+    pub(crate) const WHOLE: Line = Line { start: 0, step: 1 };
+
+    #[inline(always)]
+    pub(crate) fn at(self, index: usize) -> usize {
+        self.start + self.step * index
+    }
+}
+
+/// Two lines between which the passes go back and forth.
+#[derive(Clone, Debug)]
+pub(crate) struct Between<V> {
+    here: Vec<Complex<V>>,
+    there: Vec<Complex<V>>,
+}
+
+impl<V: Lanes> Between<V> {
+    pub(crate) fn new(length: usize) -> Self {
+        Between { here: vec![Complex::default(); length], there: vec![Complex::default(); length] }
+    }
+}
+
+impl Fft {
+    /// The passes for an even length of at least 6: there are at least two of them.
+    pub(crate) fn new(length: usize) -> Self {
+        let mut passes = Vec::new();
+        let (mut left, mut stride) = (length, 1);
+        while left > 1 {
+            let radix = [4, 2, 3, 5].into_iter().find(|radix| left.is_multiple_of(*radix));
+            let radix = radix.unwrap_or_else(|| {
+                (7..left).step_by(2).find(|r| left.is_multiple_of(*r)).unwrap_or(left)
+            });
+            let rest = left / radix;
+            let twiddles = (0..left).map(|at| root(left, (at / radix) * (at % radix)));
+            let roots = (0..radix).map(|power| root(radix, power));
+            let (twiddles, roots) = (twiddles.collect(), roots.collect());
+            passes.push(Pass { radix, rest, stride, twiddles, roots });
+            (left, stride) = (rest, stride * radix);
+        }
+        debug_assert!(passes.len() >= 2, "a length of {length} has one pass");
+        Fft { passes }
+    }
+
+    /// Transforms the line `source` of `from` into the line `target` of `to`.
+    #[inline(always)]
+    pub(crate) fn run<V: Lanes>(
+        &self,
+        (from, source): (&[Complex<V>], Line),
+        (to, target): (&mut [Complex<V>], Line),
+        between: &mut Between<V>,
+    ) {
+        let last = self.passes.len() - 1;
+        for (number, pass) in self.passes.iter().enumerate() {
+            let (from, source) =
+                if number == 0 { (from, source) } else { (&between.here[..], Line::WHOLE) };
+            let (to, target) = if number == last {
+                (&mut to[..], target)
+            } else {
+                (&mut between.there[..], Line::WHOLE)
+            };
+            pass.run((from, source), (to, target));
+            std::mem::swap(&mut between.here, &mut between.there);
+        }
+    }
+}
+
+/// exp(−2πi·power/order), by the crate `libm` and not by the system: the same bits everywhere.
+fn root(order: usize, power: usize) -> (f32, f32) {
+    let angle = std::f64::consts::TAU * (power % order) as f64 / order as f64;
+    (libm::cos(angle) as f32, -libm::sin(angle) as f32)
+}
+
+type Source<'a, V> = (&'a [Complex<V>], Line);
+type Target<'a, V> = (&'a mut [Complex<V>], Line);
+
+impl Pass {
+    #[inline(always)]
+    fn run<V: Lanes>(&self, from: Source<'_, V>, to: Target<'_, V>) {
+        match self.radix {
+            2 => self.butterflies::<V, Two, 2>(from, to),
+            3 => self.butterflies::<V, Three, 3>(from, to),
+            4 => self.butterflies::<V, Four, 4>(from, to),
+            5 => self.butterflies::<V, Five, 5>(from, to),
+            _ => self.plain(from, to),
+        }
+    }
+
+    #[inline(always)]
+    fn butterflies<V: Lanes, B: Butterfly<R>, const R: usize>(
+        &self,
+        (from, source): Source<'_, V>,
+        (to, target): Target<'_, V>,
+    ) {
+        let (s, m) = (self.stride, self.rest);
+        let mut values = [Complex::default(); R];
+        for (p, twiddles) in self.twiddles.chunks_exact(R).enumerate() {
+            for q in 0..s {
+                for (k, value) in values.iter_mut().enumerate() {
+                    *value = from[source.at(q + s * (p + m * k))];
+                }
+                B::apply(&mut values);
+                to[target.at(q + s * R * p)] = values[0];
+                for j in 1..R {
+                    // exp(0) = 1: the first block needs no multiplications.
+                    let turned = if p == 0 { values[j] } else { values[j].times(twiddles[j]) };
+                    to[target.at(q + s * (R * p + j))] = turned;
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn plain<V: Lanes>(&self, (from, source): Source<'_, V>, (to, target): Target<'_, V>) {
+        let (s, m, radix) = (self.stride, self.rest, self.radix);
+        for p in 0..m {
+            for q in 0..s {
+                for j in 0..radix {
+                    let mut sum = from[source.at(q + s * p)];
+                    for k in 1..radix {
+                        let term = from[source.at(q + s * (p + m * k))];
+                        sum = sum + term.times(self.roots[j * k % radix]);
+                    }
+                    let at = target.at(q + s * (radix * p + j));
+                    to[at] = sum.times(self.twiddles[p * radix + j]);
+                }
+            }
+        }
+    }
+}
+
+/// A transform of `R` values in place.
+trait Butterfly<const R: usize> {
+    fn apply<V: Lanes>(values: &mut [Complex<V>; R]);
+}
+
+struct Two;
+struct Three;
+struct Four;
+struct Five;
+
+impl Butterfly<2> for Two {
+    #[inline(always)]
+    fn apply<V: Lanes>(values: &mut [Complex<V>; 2]) {
+        let [a, b] = *values;
+        *values = [a + b, a - b];
+    }
+}
+
+impl Butterfly<3> for Three {
+    #[inline(always)]
+    fn apply<V: Lanes>(values: &mut [Complex<V>; 3]) {
+        let [a, b, c] = *values;
+        let (sum, difference) = (b + c, (b - c).scaled(V::splat(0.866_025_4)));
+        let middle = a - sum.scaled(V::splat(0.5));
+        *values = [a + sum, middle.add_turned(difference), middle.sub_turned(difference)];
+    }
+}
+
+impl Butterfly<4> for Four {
+    #[inline(always)]
+    fn apply<V: Lanes>(values: &mut [Complex<V>; 4]) {
+        let [a, b, c, d] = *values;
+        let (ac, bd, even, odd) = (a + c, b + d, a - c, b - d);
+        *values = [ac + bd, even.add_turned(odd), ac - bd, even.sub_turned(odd)];
+    }
+}
+
+impl Butterfly<5> for Five {
+    #[inline(always)]
+    fn apply<V: Lanes>(values: &mut [Complex<V>; 5]) {
+        let [a, b, c, d, e] = *values;
+        let (cos_72, cos_144) = (V::splat(0.309_017), V::splat(-0.809_017));
+        let (sin_72, sin_144) = (V::splat(0.951_056_5), V::splat(0.587_785_25));
+        let (be, cd, near, far) = (b + e, c + d, b - e, c - d);
+        let first = a + be.scaled(cos_72) + cd.scaled(cos_144);
+        let second = a + be.scaled(cos_144) + cd.scaled(cos_72);
+        let first_odd = near.scaled(sin_72) + far.scaled(sin_144);
+        let second_odd = near.scaled(sin_144) - far.scaled(sin_72);
+        *values = [
+            a + be + cd,
+            first.add_turned(first_odd),
+            second.add_turned(second_odd),
+            second.sub_turned(second_odd),
+            first.sub_turned(first_odd),
+        ];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lanes::Portable;
+
+    /// Another way to the same numbers: the sum as it is written, in double precision.
+    fn by_definition(values: &[(f64, f64)], k: usize) -> (f64, f64) {
+        let mut sum = (0.0, 0.0);
+        for (n, (re, im)) in values.iter().enumerate() {
+            let angle = std::f64::consts::TAU * ((k * n) % values.len()) as f64;
+            let (sin, cos) = (angle / values.len() as f64).sin_cos();
+            sum = (sum.0 + re * cos + im * sin, sum.1 + im * cos - re * sin);
+        }
+        sum
+    }
+
+    #[test]
+    fn every_even_length_is_transformed() {
+        for length in (6..=80).step_by(2).chain([116, 244]) {
+            let value = |at: usize| (((at * 37 + 11) % 101) as f64, ((at * 53 + 7) % 97) as f64);
+            let values: Vec<_> = (0..length).map(value).collect();
+            let scale = |lane: usize| (lane + 1) as f64;
+            let lanes =
+                |v: f64| Portable::from_array(std::array::from_fn(|lane| (v * scale(lane)) as f32));
+            // Every third place of a longer buffer, to every second of another.
+            let mut from = vec![Complex::default(); 3 * length + 1];
+            let mut to = vec![Complex::default(); 2 * length + 5];
+            for (at, (re, im)) in values.iter().enumerate() {
+                from[3 * at + 1] = Complex::new(lanes(*re), lanes(*im));
+            }
+            let (source, target) = (Line { start: 1, step: 3 }, Line { start: 5, step: 2 });
+            let mut between = Between::new(length);
+            Fft::new(length).run((&from, source), (&mut to, target), &mut between);
+            for k in 0..length {
+                let (found, expected) = (to[2 * k + 5], by_definition(&values, k));
+                for lane in 0..8 {
+                    let re = f64::from(found.re.to_array()[lane]) / scale(lane) - expected.0;
+                    let im = f64::from(found.im.to_array()[lane]) / scale(lane) - expected.1;
+                    assert!(re.hypot(im) < 3e-5 * length as f64, "{length} {k}: {re} {im}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Images in, scattering coefficients out.
+//!
+//! kymatio's padding: an axis of N pixels is read as (N/4 + 2)·4 places, the extra ones shared by both
+//! ends (the odd one goes to the far end) and filled by reflection that does not repeat the edge.
+
+use crate::ScatteringError;
+use crate::cascade::{Cascade, PATHS};
+use crate::lanes::LANES;
+use crate::level::{Level, Work};
+
+/// The transform of images of one size.
+///
+/// ```
+/// use geodp_scattering::Scattering;
+///
+/// let scattering = Scattering::new(28, 28)?;
+/// assert_eq!(scattering.output_shape(), [81, 7, 7]);
+/// let image = vec![0.5; 28 * 28];
+/// let mut coefficients = vec![0.0; scattering.output_len()];
+/// scattering.transform(&[&image], &mut scattering.scratch(), &mut [&mut coefficients]);
+/// // A flat image has no edges at any scale: only its mean is left.
+/// assert!((coefficients[0] - 0.5).abs() < 1e-4 && coefficients[49..].iter().all(|c| c.abs() < 1e-6));
+/// # Ok::<(), geodp_scattering::ScatteringError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Scattering {
+    height: usize,
+    width: usize,
+    cascade: Cascade,
+    level: Level,
+    /// Row of the image at each row of the padded one.
+    rows: Vec<usize>,
+    /// Column of the image at each column of the padded one.
+    columns: Vec<usize>,
+}
+
+/// Room for the images of one call at work; make one a thread.
+pub struct Scratch(Box<dyn Work>);
+
+impl std::fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Scratch")
+    }
+}
+
+/// Where each place of the padded axis reads the image.
+fn reflected(length: usize) -> Vec<usize> {
+    let padded = (length / 4 + 2) * 4;
+    let before = (padded - length) / 2;
+    let period = 2 * (length - 1);
+    let place = |at: usize| {
+        let at = (at + 2 * period - before) % period;
+        if at < length { at } else { period - at }
+    };
+    (0..padded).map(place).collect()
+}
+
+impl Scattering {
+    /// Planes that one call transforms at most.
+    pub const BLOCK: usize = LANES;
+
+    /// Makes the filters for images of this size.
+    ///
+    /// # Errors
+    /// [`ScatteringError::TooSmall`] if a side is shorter than 4 pixels.
+    pub fn new(height: usize, width: usize) -> Result<Self, ScatteringError> {
+        let level = Level::available().pop().unwrap_or(Level::Portable);
+        Self::at_level(height, width, level)
+    }
+
+    fn at_level(height: usize, width: usize, level: Level) -> Result<Self, ScatteringError> {
+        if height.min(width) < 4 {
+            return Err(ScatteringError::TooSmall { height, width });
+        }
+        let (rows, columns) = (reflected(height), reflected(width));
+        let cascade = Cascade::new(rows.len(), columns.len());
+        Ok(Scattering { height, width, cascade, level, rows, columns })
+    }
+
+    /// Paths, rows and columns of the coefficients of one plane: 81, height/4 and width/4.
+    pub fn output_shape(&self) -> [usize; 3] {
+        [PATHS, self.height / 4, self.width / 4]
+    }
+
+    /// Coefficients of one plane.
+    pub fn output_len(&self) -> usize {
+        PATHS * self.cascade.path_len()
+    }
+
+    /// Room to work in.
+    pub fn scratch(&self) -> Scratch {
+        Scratch(self.level.work(&self.cascade))
+    }
+
+    /// Transforms up to [`BLOCK`](Self::BLOCK) planes, each one channel of an image, row by row. A
+    /// plane's coefficients depend on nothing but the plane.
+    ///
+    /// # Panics
+    /// If there are more planes than [`BLOCK`](Self::BLOCK), or a slice has another length than
+    /// height × width or [`output_len`](Self::output_len).
+    pub fn transform(&self, planes: &[&[f32]], scratch: &mut Scratch, out: &mut [&mut [f32]]) {
+        assert!(planes.len() <= LANES && planes.len() == out.len(), "one output a plane");
+        assert!(planes.iter().all(|plane| plane.len() == self.height * self.width), "plane size");
+        assert!(out.iter().all(|out| out.len() == self.output_len()), "output size");
+        let Scratch(work) = scratch;
+        let mut place = 0;
+        for row in &self.rows {
+            for column in &self.columns {
+                let mut values = [0.0; LANES];
+                for (value, plane) in values.iter_mut().zip(planes) {
+                    *value = plane[row * self.width + column];
+                }
+                work.set(place, values);
+                place += 1;
+            }
+        }
+        work.run(&self.cascade);
+        for at in 0..self.output_len() {
+            for (out, value) in out.iter_mut().zip(work.get(at)) {
+                out[at] = value;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planes(count: usize, len: usize) -> Vec<Vec<f32>> {
+        let pixel =
+            |plane: usize, at: usize| ((at * at * 13 + plane * 41 + at) % 256) as f32 / 255.0;
+        (0..count).map(|plane| (0..len).map(|at| pixel(plane, at)).collect()).collect()
+    }
+
+    fn bits(scattering: &Scattering, planes: &[&[f32]]) -> Vec<Vec<u32>> {
+        let mut out = vec![vec![0.0; scattering.output_len()]; planes.len()];
+        let mut targets: Vec<&mut [f32]> = out.iter_mut().map(|out| &mut out[..]).collect();
+        scattering.transform(planes, &mut scattering.scratch(), &mut targets);
+        out.iter().map(|out| out.iter().map(|v| v.to_bits()).collect()).collect()
+    }
+
+    #[test]
+    fn every_level_gives_the_same_bits() {
+        for (height, width) in [(28, 28), (32, 32), (4, 30), (13, 22)] {
+            let planes = planes(8, height * width);
+            let planes: Vec<&[f32]> = planes.iter().map(|plane| &plane[..]).collect();
+            let at = |level| Scattering::at_level(height, width, level).unwrap();
+            let expected = bits(&at(Level::Portable), &planes);
+            for level in Level::available() {
+                assert_eq!(bits(&at(level), &planes), expected, "{level:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_plane_does_not_see_its_neighbours_or_its_lane() {
+        let scattering = Scattering::new(28, 28).unwrap();
+        let planes = planes(8, 28 * 28);
+        let planes: Vec<&[f32]> = planes.iter().map(|plane| &plane[..]).collect();
+        let together = bits(&scattering, &planes);
+        for (alone, expected) in planes.iter().zip(&together) {
+            assert_eq!(&bits(&scattering, &[alone])[0], expected);
+        }
+        let mut turned = planes.clone();
+        turned.rotate_left(3);
+        let mut expected = together;
+        expected.rotate_left(3);
+        assert_eq!(bits(&scattering, &turned), expected);
+    }
+
+    #[test]
+    fn a_used_scratch_leaves_no_trace() {
+        let scattering = Scattering::new(12, 16).unwrap();
+        let planes = planes(2, 12 * 16);
+        let mut scratch = scattering.scratch();
+        let mut run = |plane: &[f32]| {
+            let mut out = vec![0.0; scattering.output_len()];
+            scattering.transform(&[plane], &mut scratch, &mut [&mut out]);
+            out
+        };
+        let first = run(&planes[0]);
+        run(&planes[1]);
+        assert_eq!(run(&planes[0]), first);
+    }
+
+    #[test]
+    fn small_images_are_refused() {
+        assert!(Scattering::new(4, 4).is_ok());
+        for (height, width) in [(3, 28), (28, 3), (0, 0)] {
+            let error = Scattering::new(height, width).unwrap_err();
+            assert!(error.to_string().contains("at least 4 × 4"), "{error}");
+        }
+    }
+}
