@@ -27,6 +27,12 @@ pub enum Error {
         /// Given length.
         actual: usize,
     },
+    /// A bound on contributions that no grid can have.
+    #[error("the bound is {0}, but must be a positive number within 2^-80 … 2^80")]
+    Bound(String),
+    /// More records than an exact sum can hold.
+    #[error("the batch has {0} records, but exact sums hold fewer than 2^33: split it")]
+    Batch(usize),
     /// A batch names a sample that does not exist.
     #[error("the batch names sample {index}, but there are {samples} samples")]
     Index {

@@ -14,8 +14,10 @@
 //! | stripe | a fixed part of the batch with a sum of its own; stripes are added in order |
 
 mod error;
+mod grid;
 mod layers;
 mod layout;
+mod math;
 mod network;
 mod parameter;
 mod passes;
@@ -24,6 +26,7 @@ mod simd;
 mod spec;
 
 pub use error::Error;
+pub use grid::Grid;
 pub use layers::LayerSpec;
 pub use layers::avg_pool::AvgPoolSpec;
 pub use layers::conv2d::Conv2dSpec;

@@ -2,7 +2,9 @@
 
 use crate::Samples;
 use crate::error::Error;
+use crate::grid::Grid;
 use crate::layout::Layout;
+use crate::math::Math;
 use crate::parameter::{Parameter, start_values};
 use crate::passes::batch::{Execute, Passes};
 use crate::passes::{Goal, Pass};
@@ -158,6 +160,37 @@ impl Network {
         Ok(self.passes.gradient(pass, weights, batch, Goal::Weighted(weight_of), sum))
     }
 
+    /// [`Network::weighted_sum`] in integers: Σ_i n_i, where n_i·[`Grid::step`] is w·g_i truncated to
+    /// the grid, entry by entry.
+    ///
+    /// # Guarantee
+    /// ‖n_i‖₂ ≤ 2^[`Grid::BITS`] for every record, so that no contribution is longer than the grid's
+    /// bound C in exact arithmetic, whatever w answers: a weight beyond C/‖g_i‖ counts as C/‖g_i‖. A
+    /// gradient whose norm is not finite contributes exactly 0 and w is not asked; nor does one whose
+    /// weight is not finite contribute. n_i is a function of the weights, the record and its w alone,
+    /// with the same bits on every CPU; the sum is exact, so that it does not depend on the order of
+    /// the batch or the number of threads, and sums of parts of a batch add up to that of the whole.
+    ///
+    /// # Errors
+    /// As [`Network::clipped_sum`].
+    pub fn exact_sum(
+        &self,
+        weights: &[f32],
+        samples: &dyn Samples,
+        batch: &[u32],
+        weight_of: &(dyn Fn(usize, f64) -> f64 + Sync),
+        grid: Grid,
+        sum: &mut [i64],
+    ) -> Result<BatchOutcome, Error> {
+        let pass = self.check(weights, samples, batch)?;
+        check_len("the sum", sum.len(), self.layout.dim)?;
+        // 2³³ records of norm 2³⁰ would fill an i64.
+        if batch.len() as u64 >= 1 << 33 {
+            return Err(Error::Batch(batch.len()));
+        }
+        Ok(self.passes.exact(pass, weights, batch, (&grid, weight_of), sum))
+    }
+
     /// Σ_i g_i, the ordinary gradient, which is not private. Gradients that are not finite count.
     ///
     /// # Errors
@@ -254,13 +287,20 @@ impl Network {
                 return Err(Error::Label { index, label, classes });
             }
         }
-        Ok(Pass { layout: &self.layout, samples, packed: Vec::new(), packed_of: Vec::new() })
+        Ok(Pass {
+            layout: &self.layout,
+            samples,
+            packed: Vec::new(),
+            packed_of: Vec::new(),
+            math: Math::System,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layers::LayerSpec;
     use crate::presets::ResnetSpec;
 
     struct Waves(usize);
@@ -282,17 +322,61 @@ mod tests {
         }
     }
 
+    fn specs() -> [NetworkSpec; 5] {
+        let resnet = ResnetSpec {
+            input: [3, 17, 16],
+            stem: 5,
+            widths: [6, 7, 9],
+            groups: Some(1),
+            ..Default::default()
+        };
+        let mut tanh = NetworkSpec::mlp(50, &[33, 9], 3);
+        tanh.layers[1] = LayerSpec::Tanh;
+        [
+            NetworkSpec::logistic(50, 2),
+            tanh,
+            NetworkSpec::logistic(31, 4),
+            NetworkSpec::cnn(),
+            NetworkSpec::resnet(&resnet),
+        ]
+    }
+
+    /// Whole trainings on exact sums: the same weights, norms and losses to the last bit.
+    #[test]
+    fn exact_trainings_have_the_same_bits_everywhere() {
+        for spec in specs() {
+            let run = |isa| {
+                let network = spec.build_for(isa).unwrap();
+                let samples = Waves(network.input_len());
+                let (mut weights, grid) = (network.init(5), Grid::new(0.3).unwrap());
+                let mut sum = vec![0; network.dim()];
+                let mut seen = Vec::new();
+                for step in 0..4 {
+                    let batch: Vec<u32> = (step * 20..step * 20 + 19).collect();
+                    let clip = |_: usize, norm: f64| (0.3 / norm).min(1.0);
+                    let outcome =
+                        network.exact_sum(&weights, &samples, &batch, &clip, grid, &mut sum);
+                    let outcome = outcome.unwrap();
+                    for (weight, &n) in weights.iter_mut().zip(&sum) {
+                        *weight -= (n as f64 * grid.step() / 19.0) as f32;
+                    }
+                    seen.extend(outcome.norms.iter().chain(&outcome.losses).map(|x| x.to_bits()));
+                    seen.push(outcome.correct as u32);
+                }
+                seen.extend(weights.iter().map(|weight| weight.to_bits()));
+                seen
+            };
+            let expected = run(Isa::Portable);
+            for isa in Isa::available() {
+                assert!(run(isa) == expected, "{isa:?} differs from plain Rust: {spec:?}");
+            }
+        }
+    }
+
     /// Every instruction set of this machine against plain Rust.
     #[test]
     fn instruction_sets_agree() {
-        let resnet =
-            ResnetSpec { stem: 5, widths: [6, 7, 9], groups: Some(1), ..Default::default() };
-        let specs = [
-            NetworkSpec::logistic(50, 2),
-            NetworkSpec::mlp(50, &[33, 9], 3),
-            NetworkSpec::cnn(),
-            NetworkSpec::resnet(&resnet),
-        ];
+        let specs = specs();
         let batch: Vec<u32> = (0..77).collect();
         for spec in &specs {
             let run = |isa| {

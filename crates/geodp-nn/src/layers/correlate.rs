@@ -40,6 +40,9 @@ pub(crate) struct Correlation {
 
 /// Bytes of source that one run over all target channels should touch: half of a 32 KiB L1 cache.
 const SOURCE_BYTES: usize = 16 << 10;
+/// Bytes of one source value as it is counted: not the vector's own, because where tiles begin decides
+/// the order of some additions, and that must be the same on every instruction set.
+const VECTOR_BYTES: usize = 32;
 
 /// Target channels of each register tile.
 pub(crate) fn channel_tiles(outputs: usize) -> impl Iterator<Item = usize> {
@@ -93,7 +96,7 @@ impl Correlation {
         start: &[f32],
         target: &mut [V],
     ) {
-        let row_bytes = self.channels * self.taps_y * size_of::<V>();
+        let row_bytes = self.channels * self.taps_y * VECTOR_BYTES;
         let strip = (SOURCE_BYTES / row_bytes).saturating_sub(self.taps_x) / self.stride;
         for row in 0..self.grid_rows {
             let mut column = 0;

@@ -82,6 +82,13 @@ fn pack_tiles<V: Vector>(
     }
 }
 
+impl Linear {
+    /// How many biases: outputs or none.
+    pub(crate) fn biases(&self) -> usize {
+        if self.bias { self.outputs } else { 0 }
+    }
+}
+
 impl Layer for Linear {
     fn pack<V: Vector>(&self, parameters: &[f32], packed: &mut Vec<f32>) {
         let (inputs, outputs) = (self.inputs, self.outputs);

@@ -17,6 +17,7 @@ pub(crate) mod cross_entropy;
 mod flatten;
 pub(crate) mod group_norm;
 pub(crate) mod linear;
+pub(crate) mod linear_exact;
 pub(crate) mod max_pool;
 mod parts;
 mod relu;

@@ -4,13 +4,17 @@
 //! so the result is the same bits for any number of threads. Memory: at most [`STRIPES`] sums and
 //! one workspace for each thread, whatever the length of the batch.
 
+use super::block::Leave;
+use super::tally::Tally;
 use super::workspace::Workspace;
-use super::{Goal, Pass};
+use super::{Goal, Pass, WeightOf};
+use crate::grid::Grid;
 use crate::layers::linear::OuterProducts;
+use crate::math::Math;
 use crate::network::{BatchOutcome, Evaluation};
 use crate::simd::{Kernel, Vector};
 use rayon::prelude::*;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Stripes of a long batch: enough for many cores, few enough that their sums stay small.
 const STRIPES: usize = 24;
@@ -21,9 +25,10 @@ const STRIPE_SAMPLES: usize = 32;
 const CHUNK_SAMPLES: usize = 128;
 
 /// Makes passes on one kind of vector, and keeps what they worked in for the next.
-pub(crate) struct Passes<V> {
+pub(crate) struct Passes<V: Vector> {
     workspaces: Mutex<Vec<Workspace<V>>>,
     sums: Mutex<Vec<f32>>,
+    tallies: Mutex<Vec<Tally<V>>>,
 }
 
 /// [`Passes`] without its vector.
@@ -35,6 +40,16 @@ pub(crate) trait Execute: Send + Sync {
         batch: &[u32],
         goal: Goal<'_>,
         sum: &mut [f32],
+    ) -> BatchOutcome;
+
+    /// `sum = Σ n_i` on the grid.
+    fn exact(
+        &self,
+        pass: Pass<'_>,
+        weights: &[f32],
+        batch: &[u32],
+        goal: (&Grid, WeightOf<'_>),
+        sum: &mut [i64],
     ) -> BatchOutcome;
 
     fn evaluate(
@@ -65,11 +80,24 @@ impl<V: Vector> Passes<V> {
     const CHUNK_BLOCKS: usize = CHUNK_SAMPLES / V::LANES;
 
     pub(crate) fn new() -> Self {
-        Self { workspaces: Mutex::new(Vec::new()), sums: Mutex::new(Vec::new()) }
+        Self {
+            workspaces: Mutex::new(Vec::new()),
+            sums: Mutex::new(Vec::new()),
+            tallies: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Tallies that nobody uses.
+    pub(crate) fn spare(&self) -> MutexGuard<'_, Vec<Tally<V>>> {
+        self.tallies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lends a workspace to `work`.
-    fn with_workspace<R>(&self, pass: &Pass<'_>, work: impl FnOnce(&mut Workspace<V>) -> R) -> R {
+    pub(crate) fn with_workspace<R>(
+        &self,
+        pass: &Pass<'_>,
+        work: impl FnOnce(&mut Workspace<V>) -> R,
+    ) -> R {
         let lock = || self.workspaces.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = lock().pop();
         let mut workspace = kept.unwrap_or_else(|| Workspace::new(pass.layout, Self::CHUNK_BLOCKS));
@@ -98,9 +126,9 @@ impl<V: Vector> Passes<V> {
                 workspace.forward(pass, batch);
                 correct += workspace.loss(pass, &mut losses[place.clone()], None);
                 match goal {
-                    Goal::Gradient => workspace.backward(pass, block, room, true),
+                    Goal::Gradient => workspace.backward(pass, Leave::Sum { block, room }),
                     Goal::Weighted(weight_of) => {
-                        workspace.backward(pass, block, room, false);
+                        workspace.backward(pass, Leave::Chunk { block, room });
                         let weight_of = |lane, norm| weight_of(first + place.start + lane, norm);
                         workspace.weigh(block, room, weight_of, &mut norms[place.clone()]);
                     }
@@ -174,6 +202,19 @@ impl<V: Vector> Execute for Passes<V> {
         BatchOutcome { norms, losses, correct }
     }
 
+    fn exact(
+        &self,
+        mut pass: Pass<'_>,
+        weights: &[f32],
+        batch: &[u32],
+        (grid, weight_of): (&Grid, WeightOf<'_>),
+        sum: &mut [i64],
+    ) -> BatchOutcome {
+        (pass.packed, pass.packed_of) = pass.layout.pack::<V>(weights);
+        pass.math = Math::Own;
+        self.exact_sum(&pass, batch, grid, weight_of, sum)
+    }
+
     fn evaluate(
         &self,
         mut pass: Pass<'_>,
@@ -229,7 +270,8 @@ impl<V: Vector> Execute for Passes<V> {
                     let mut losses = vec![0.0; batch.len()];
                     workspace.forward(&pass, batch);
                     workspace.loss(&pass, &mut losses, None);
-                    workspace.backward(&pass, 0, Self::CHUNK_BLOCKS, false);
+                    let room = Self::CHUNK_BLOCKS;
+                    workspace.backward(&pass, Leave::Chunk { block: 0, room });
                     workspace.write_gradients(&pass, Self::CHUNK_BLOCKS, rows);
                 });
             },

@@ -12,6 +12,17 @@ use crate::layout::{Op, Step, ToInput};
 use crate::simd::{Kernel, Vector};
 use std::mem::take;
 
+/// What a backward pass leaves of each linear layer and of the rest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leave {
+    /// (x, dy) at place `block` of `room`; the rest in `lane_gradient`.
+    Chunk { block: usize, room: usize },
+    /// (x, dy) at place `block` of `room`; the rest is added to `lane_sum`.
+    Sum { block: usize, room: usize },
+    /// dy at the front, x where it stands; the rest in `lane_gradient`.
+    Block,
+}
+
 impl<V: Vector> Workspace<V> {
     /// Reads the samples of `batch`, at most one for each lane, and computes the logits.
     pub(crate) fn forward(&mut self, pass: &Pass<'_>, batch: &[u32]) {
@@ -33,7 +44,7 @@ impl<V: Vector> Workspace<V> {
                     V::run(RunForward(layer, Forward { x, y: &mut y, packed, scratch }));
                 }),
                 Op::Activation(activation) => with_activation!(activation, activation => {
-                    V::run(RunApply(activation, &mut y));
+                    V::run(RunApply(activation, pass.math, &mut y));
                 }),
                 Op::Copy => y.copy_from_slice(x),
                 Op::AddSlot { other } => V::run(AddInto { from: &self.values[*other], to: &mut y }),
@@ -54,6 +65,7 @@ impl<V: Vector> Workspace<V> {
         let outputs = pass.layout.slots[slot];
         V::run(CrossEntropy {
             loss: pass.layout.loss,
+            math: pass.math,
             logits: &self.values[slot],
             labels: &self.labels,
             losses,
@@ -62,16 +74,10 @@ impl<V: Vector> Workspace<V> {
         })
     }
 
-    /// Per-sample gradients: those of linear layers as (x, dy) at place `block` of `room`, the rest
-    /// in `lane_gradient`, or added to `lane_sum` if `accumulate`.
-    pub(crate) fn backward(
-        &mut self,
-        pass: &Pass<'_>,
-        block: usize,
-        room: usize,
-        accumulate: bool,
-    ) {
+    /// Per-sample gradients of the block just run forward.
+    pub(crate) fn backward(&mut self, pass: &Pass<'_>, leave: Leave) {
         let layout = pass.layout;
+        let accumulate = matches!(leave, Leave::Sum { .. });
         let mut gradients =
             take(if accumulate { &mut self.lane_sum } else { &mut self.lane_gradient });
         let mut linear = self.linear.len();
@@ -85,7 +91,7 @@ impl<V: Vector> Workspace<V> {
                     let gradient = match layer {
                         AnyLayer::Linear(_) => {
                             linear -= 1;
-                            self.keep(pass, step, linear, (block, room));
+                            self.keep(pass, step, linear, leave);
                             &mut []
                         }
                         _ => &mut gradients[step.lanes..][..step.parameters.len()],
@@ -104,13 +110,18 @@ impl<V: Vector> Workspace<V> {
         *(if accumulate { &mut self.lane_sum } else { &mut self.lane_gradient }) = gradients;
     }
 
-    /// Keeps x and dy of the linear layer of `step`, the `at`-th, at place `block` of `room`.
-    fn keep(&mut self, pass: &Pass<'_>, step: &Step, at: usize, (block, room): (usize, usize)) {
+    /// Keeps x and dy of the linear layer of `step`, the `at`-th.
+    fn keep(&mut self, pass: &Pass<'_>, step: &Step, at: usize, leave: Leave) {
         let (xs, dys) = &mut self.linear[at];
         let dy = pass.layout.buffer_of[step.output].map_or(&[][..], |at| &self.buffers[at]);
         let dy = &dy[..pass.layout.slots[step.output]];
-        V::run(Keep { from: &self.values[step.input], to: xs, block, room });
-        V::run(Keep { from: dy, to: dys, block, room });
+        match leave {
+            Leave::Chunk { block, room } | Leave::Sum { block, room } => {
+                V::run(Keep { from: &self.values[step.input], to: xs, block, room });
+                V::run(Keep { from: dy, to: dys, block, room });
+            }
+            Leave::Block => dys[..dy.len()].copy_from_slice(dy),
+        }
     }
 
     fn run_backward<T: Layer>(

@@ -1,15 +1,19 @@
 //! Passes over a batch: [`block`] for one block of samples, [`weigh`] for its norms and weighted sum,
 //! [`rows`] for its gradients one by one, [`workspace`] for what it works in, [`batch`] for chunks,
-//! stripes and threads.
+//! stripes and threads. Sums of integers go through [`tally`] and [`exact`] instead of [`weigh`] and
+//! stripes.
 
 pub(crate) mod batch;
 mod block;
+mod exact;
 mod rows;
+mod tally;
 mod weigh;
 mod workspace;
 
 use crate::Samples;
 use crate::layout::Layout;
+use crate::math::Math;
 use std::ops::Range;
 
 /// A weight function of a sample's place in the batch and its gradient's norm.
@@ -21,6 +25,7 @@ pub(crate) struct Pass<'a> {
     pub(crate) samples: &'a dyn Samples,
     pub(crate) packed: Vec<f32>,
     pub(crate) packed_of: Vec<Range<usize>>,
+    pub(crate) math: Math,
 }
 
 /// What a pass is for.

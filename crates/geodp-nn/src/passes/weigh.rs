@@ -37,19 +37,23 @@ impl<V: Vector> Workspace<V> {
 
     /// Puts 0 into the lanes of broken gradients: 0·NaN would not be 0.
     fn blank(&mut self, block: usize, room: usize, broken: &[bool]) {
-        let mut lanes = [0.0f32; MOST_LANES];
-        let mut blank_one = |value: &mut V| {
-            value.store(&mut lanes);
-            for (lane, broken) in lanes[..V::LANES].iter_mut().zip(broken) {
-                *lane = if *broken { 0.0 } else { *lane };
-            }
-            *value = V::load(&lanes);
-        };
-        self.lane_gradient.iter_mut().for_each(&mut blank_one);
+        blank(&mut self.lane_gradient, broken);
         for (x, dy) in &mut self.linear {
-            x.iter_mut().skip(block).step_by(room).for_each(&mut blank_one);
-            dy.iter_mut().skip(block).step_by(room).for_each(&mut blank_one);
+            blank(x.iter_mut().skip(block).step_by(room), broken);
+            blank(dy.iter_mut().skip(block).step_by(room), broken);
         }
+    }
+}
+
+/// Puts 0 into the broken lanes of `values`.
+pub(crate) fn blank<'a, V: Vector>(values: impl IntoIterator<Item = &'a mut V>, broken: &[bool]) {
+    let mut lanes = [0.0f32; MOST_LANES];
+    for value in values {
+        value.store(&mut lanes);
+        for (lane, broken) in lanes[..V::LANES].iter_mut().zip(broken) {
+            *lane = if *broken { 0.0 } else { *lane };
+        }
+        *value = V::load(&lanes);
     }
 }
 

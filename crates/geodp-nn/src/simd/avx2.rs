@@ -4,7 +4,7 @@
 //! which has seen `avx2` and `fma`. Its safe twin is [`super::portable::Portable`].
 #![allow(unsafe_code, reason = "vector intrinsics")]
 
-use super::{Kernel, Vector};
+use super::{Kernel, Quantise, Vector};
 use core::arch::x86_64::*;
 
 #[derive(Clone, Copy)]
@@ -174,5 +174,76 @@ impl Vector for F32x8 {
             _mm256_storeu_pd(to.as_mut_ptr(), sums.0);
             _mm256_storeu_pd(to.as_mut_ptr().add(4), sums.1);
         });
+    }
+}
+
+impl Quantise for F32x8 {
+    type Counts = __m256i;
+    type Shorts = __m256i;
+    type Pairs = __m256i;
+
+    #[inline(always)]
+    fn abs(self) -> Self {
+        Self(intrinsic!(_mm256_andnot_ps(_mm256_set1_ps(-0.0), self.0)))
+    }
+    #[inline(always)]
+    fn truncated(self) -> Self::Counts {
+        intrinsic!(_mm256_cvttps_epi32(self.0))
+    }
+    #[inline(always)]
+    fn counts_zero() -> Self::Counts {
+        intrinsic!(_mm256_setzero_si256())
+    }
+    #[inline(always)]
+    fn counts_add(a: Self::Counts, b: Self::Counts) -> Self::Counts {
+        intrinsic!(_mm256_add_epi32(a, b))
+    }
+    #[inline(always)]
+    fn counts_sum(counts: Self::Counts) -> i64 {
+        let zero = Self::pairs_zero();
+        Self::pairs_sums([counts, zero, zero, zero])[0]
+    }
+    #[inline(always)]
+    fn store_shorts(self, to: &mut [i16]) {
+        let to = &mut to[..8];
+        intrinsic!({
+            let wide = _mm256_cvttps_epi32(self.0);
+            let (low, high) = (_mm256_castsi256_si128(wide), _mm256_extracti128_si256::<1>(wide));
+            _mm_storeu_si128(to.as_mut_ptr().cast(), _mm_packs_epi32(low, high));
+        });
+    }
+    #[inline(always)]
+    fn shorts_load(from: &[i16]) -> Self::Shorts {
+        let from = &from[..16];
+        intrinsic!(_mm256_loadu_si256(from.as_ptr().cast()))
+    }
+    #[inline(always)]
+    fn pairs_zero() -> Self::Pairs {
+        intrinsic!(_mm256_setzero_si256())
+    }
+    #[inline(always)]
+    fn multiply_add(a: Self::Shorts, b: Self::Shorts, sums: Self::Pairs) -> Self::Pairs {
+        intrinsic!(_mm256_add_epi32(sums, _mm256_madd_epi16(a, b)))
+    }
+    #[inline(always)]
+    fn pairs_sums(sums: [Self::Pairs; 4]) -> [i64; 4] {
+        intrinsic!({
+            // Four 64-bit sums of each, then a transposing addition.
+            let wide = sums.map(|sum| {
+                let low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(sum));
+                let high = _mm256_cvtepi32_epi64(_mm256_extracti128_si256::<1>(sum));
+                _mm256_add_epi64(low, high)
+            });
+            let pair =
+                |a, b| _mm256_add_epi64(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
+            let (first, second) = (pair(wide[0], wide[1]), pair(wide[2], wide[3]));
+            let total = _mm256_add_epi64(
+                _mm256_permute2x128_si256::<0x20>(first, second),
+                _mm256_permute2x128_si256::<0x31>(first, second),
+            );
+            let mut out = [0i64; 4];
+            _mm256_storeu_si256(out.as_mut_ptr().cast(), total);
+            out
+        })
     }
 }

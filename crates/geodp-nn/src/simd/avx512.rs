@@ -1,7 +1,8 @@
 //! Sixteen samples in one AVX-512 register; otherwise as [`super::avx2`].
 #![allow(unsafe_code, reason = "vector intrinsics")]
 
-use super::{Kernel, Vector};
+use super::avx2::F32x8;
+use super::{Kernel, Quantise, Vector};
 use core::arch::x86_64::*;
 
 #[derive(Clone, Copy)]
@@ -123,5 +124,62 @@ impl Vector for F32x16 {
             _mm512_storeu_pd(to.as_mut_ptr(), sums.0);
             _mm512_storeu_pd(to.as_mut_ptr().add(8), sums.1);
         });
+    }
+}
+
+/// Factors are 256 bits wide: 512 would need another feature, and their products are few beside the
+/// rest.
+impl Quantise for F32x16 {
+    type Counts = __m512i;
+    type Shorts = <F32x8 as Quantise>::Shorts;
+    type Pairs = <F32x8 as Quantise>::Pairs;
+
+    #[inline(always)]
+    fn abs(self) -> Self {
+        Self(intrinsic!(_mm512_abs_ps(self.0)))
+    }
+    #[inline(always)]
+    fn truncated(self) -> Self::Counts {
+        intrinsic!(_mm512_cvttps_epi32(self.0))
+    }
+    #[inline(always)]
+    fn counts_zero() -> Self::Counts {
+        intrinsic!(_mm512_setzero_si512())
+    }
+    #[inline(always)]
+    fn counts_add(a: Self::Counts, b: Self::Counts) -> Self::Counts {
+        intrinsic!(_mm512_add_epi32(a, b))
+    }
+    #[inline(always)]
+    fn counts_sum(counts: Self::Counts) -> i64 {
+        intrinsic!({
+            let low = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(counts));
+            let high = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64::<1>(counts));
+            _mm512_reduce_add_epi64(_mm512_add_epi64(low, high))
+        })
+    }
+    #[inline(always)]
+    fn store_shorts(self, to: &mut [i16]) {
+        let to = &mut to[..16];
+        intrinsic!({
+            let short = _mm512_cvtsepi32_epi16(_mm512_cvttps_epi32(self.0));
+            _mm256_storeu_si256(to.as_mut_ptr().cast(), short);
+        });
+    }
+    #[inline(always)]
+    fn shorts_load(from: &[i16]) -> Self::Shorts {
+        F32x8::shorts_load(from)
+    }
+    #[inline(always)]
+    fn pairs_zero() -> Self::Pairs {
+        F32x8::pairs_zero()
+    }
+    #[inline(always)]
+    fn multiply_add(a: Self::Shorts, b: Self::Shorts, sums: Self::Pairs) -> Self::Pairs {
+        F32x8::multiply_add(a, b, sums)
+    }
+    #[inline(always)]
+    fn pairs_sums(sums: [Self::Pairs; 4]) -> [i64; 4] {
+        F32x8::pairs_sums(sums)
     }
 }

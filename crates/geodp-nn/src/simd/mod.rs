@@ -12,8 +12,10 @@ pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
 pub(crate) mod portable;
+mod quantise;
 mod wide;
 
+pub(crate) use quantise::{Quantise, SHORTS};
 pub(crate) use wide::Wide;
 
 /// The most lanes any vector has: four registers of sixteen.
@@ -27,7 +29,7 @@ pub(crate) trait Kernel {
 }
 
 /// `LANES` single-precision values, one for each sample of a block.
-pub(crate) trait Vector: Copy + Send + Sync + 'static {
+pub(crate) trait Vector: Quantise + Copy + Send + Sync + 'static {
     /// Samples in one value.
     const LANES: usize;
     /// Machine registers one value fills; kernels size their register tiles by it.

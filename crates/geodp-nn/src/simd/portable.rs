@@ -1,6 +1,6 @@
 //! Eight samples in plain arrays: any CPU, and the twin that the intrinsics are tested against.
 
-use super::{Kernel, Vector};
+use super::{Kernel, Quantise, SHORTS, Vector};
 
 #[derive(Clone, Copy)]
 #[repr(align(32))]
@@ -13,14 +13,38 @@ impl Portable {
     }
 }
 
-/// `a·b + c`, fused where the target always has the instruction: elsewhere it is a slow call.
+/// `a·b + c` rounded once, as every other instruction set does it. Where it is not an instruction it is
+/// a call, so that kernels stay small.
 #[inline(always)]
-fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
+fn multiply_add(a: Portable, b: Portable, c: Portable) -> Portable {
     if cfg!(any(target_feature = "fma", target_arch = "aarch64")) {
-        a.mul_add(b, c)
+        Portable(core::array::from_fn(|lane| a.0[lane].mul_add(b.0[lane], c.0[lane])))
     } else {
-        a * b + c
+        fused_lanes(a, b, c)
     }
+}
+
+#[inline(never)]
+fn fused_lanes(a: Portable, b: Portable, c: Portable) -> Portable {
+    Portable(core::array::from_fn(|lane| fused(a.0[lane], b.0[lane], c.0[lane])))
+}
+
+/// `a·b + c` without the instruction: the product is exact in double precision, the sum is rounded to
+/// odd there, and rounding that to single precision is rounding once
+/// ([Boldo & Melquiond 2008](https://doi.org/10.1109/TC.2007.70819)).
+#[inline(always)]
+fn fused(a: f32, b: f32, c: f32) -> f32 {
+    let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
+    let sum = product + c;
+    // The error of the sum, exactly (Knuth's two-sum).
+    let of_c = sum - product;
+    let error = (product - (sum - of_c)) + (c - of_c);
+    let bits = sum.to_bits();
+    // Toward the error if that makes the last bit odd; an odd one is right already.
+    let inexact = error.abs() > 0.0 && sum.abs() < f64::INFINITY && bits & 1 == 0;
+    let away = (error > 0.0) == (sum > 0.0);
+    let odd = if away { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
+    f64::from_bits(if inexact { odd } else { bits }) as f32
 }
 
 impl Vector for Portable {
@@ -72,9 +96,7 @@ impl Vector for Portable {
     }
     #[inline(always)]
     fn fma(self, factor: Self, addend: Self) -> Self {
-        Self(core::array::from_fn(|lane| {
-            multiply_add(self.0[lane], factor.0[lane], addend.0[lane])
-        }))
+        multiply_add(self, factor, addend)
     }
     #[inline(always)]
     fn max(self, other: Self) -> Self {
@@ -116,5 +138,84 @@ impl Vector for Portable {
     #[inline(always)]
     fn sums_store(sums: Self::Sums, to: &mut [f64]) {
         to[..8].copy_from_slice(&sums);
+    }
+}
+
+impl Quantise for Portable {
+    type Counts = [i32; 8];
+    type Shorts = [i16; SHORTS];
+    type Pairs = [i32; 8];
+
+    #[inline(always)]
+    fn abs(self) -> Self {
+        Self(self.0.map(f32::abs))
+    }
+    #[inline(always)]
+    fn truncated(self) -> Self::Counts {
+        self.0.map(|value| value as i32)
+    }
+    #[inline(always)]
+    fn counts_zero() -> Self::Counts {
+        [0; 8]
+    }
+    #[inline(always)]
+    fn counts_add(a: Self::Counts, b: Self::Counts) -> Self::Counts {
+        core::array::from_fn(|lane| a[lane] + b[lane])
+    }
+    #[inline(always)]
+    fn counts_sum(counts: Self::Counts) -> i64 {
+        counts.iter().map(|&count| i64::from(count)).sum()
+    }
+    #[inline(always)]
+    fn store_shorts(self, to: &mut [i16]) {
+        for (to, value) in to[..8].iter_mut().zip(self.0) {
+            *to = value as i16;
+        }
+    }
+    #[inline(always)]
+    fn shorts_load(from: &[i16]) -> Self::Shorts {
+        core::array::from_fn(|at| from[at])
+    }
+    #[inline(always)]
+    fn pairs_zero() -> Self::Pairs {
+        [0; 8]
+    }
+    #[inline(always)]
+    fn multiply_add(a: Self::Shorts, b: Self::Shorts, sums: Self::Pairs) -> Self::Pairs {
+        let product = |at: usize| i32::from(a[at]) * i32::from(b[at]);
+        core::array::from_fn(|pair| sums[pair] + (product(2 * pair) + product(2 * pair + 1)))
+    }
+    #[inline(always)]
+    fn pairs_sums(sums: [Self::Pairs; 4]) -> [i64; 4] {
+        sums.map(Self::counts_sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fused;
+
+    /// Against the standard library's, which is exact, on numbers of every size.
+    #[test]
+    fn fused_rounds_once() {
+        let mut state = 1u64;
+        let mut number = |spread: u32| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let bits = (state >> 32) as u32;
+            f32::from_bits(bits & 0x807f_ffff | (127 - spread / 2 + bits % spread) << 23)
+        };
+        for spread in [2, 40, 254] {
+            for _ in 0..200_000 {
+                let (a, b) = (number(spread), number(spread));
+                // Near −a·b too, where cancellation leaves only the rounding.
+                for c in [number(spread), -(a * b), f32::from_bits((-(a * b)).to_bits() ^ 1)] {
+                    let (got, expected) = (fused(a, b, c), a.mul_add(b, c));
+                    assert!(
+                        got.to_bits() == expected.to_bits() || got.is_nan() && expected.is_nan(),
+                        "{a}·{b} + {c}: {got} not {expected}"
+                    );
+                }
+            }
+        }
     }
 }

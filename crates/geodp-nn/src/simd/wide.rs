@@ -1,6 +1,6 @@
 //! Four registers side by side, so that a weight once loaded serves four times as many samples.
 
-use super::{Kernel, Vector};
+use super::{Kernel, Quantise, Vector};
 use core::array::from_fn;
 
 /// A plain array, so that a slice of them is also a slice of registers.
@@ -107,5 +107,54 @@ impl<V: Vector> Vector for Wide<V> {
         for (part, to) in sums.iter().zip(to.chunks_exact_mut(V::LANES)) {
             V::sums_store(*part, to);
         }
+    }
+}
+
+impl<V: Vector> Quantise for Wide<V> {
+    type Counts = [V::Counts; 4];
+    type Shorts = V::Shorts;
+    type Pairs = V::Pairs;
+
+    #[inline(always)]
+    fn abs(self) -> Self {
+        self.map(V::abs)
+    }
+    #[inline(always)]
+    fn truncated(self) -> Self::Counts {
+        self.map(V::truncated)
+    }
+    #[inline(always)]
+    fn counts_zero() -> Self::Counts {
+        [V::counts_zero(); 4]
+    }
+    #[inline(always)]
+    fn counts_add(a: Self::Counts, b: Self::Counts) -> Self::Counts {
+        from_fn(|part| V::counts_add(a[part], b[part]))
+    }
+    #[inline(always)]
+    fn counts_sum(counts: Self::Counts) -> i64 {
+        counts.map(V::counts_sum).iter().sum()
+    }
+    #[inline(always)]
+    fn store_shorts(self, to: &mut [i16]) {
+        for (part, to) in self.iter().zip(to.chunks_exact_mut(V::LANES)) {
+            part.store_shorts(to);
+        }
+    }
+    #[inline(always)]
+    fn shorts_load(from: &[i16]) -> Self::Shorts {
+        V::shorts_load(from)
+    }
+    #[inline(always)]
+    fn pairs_zero() -> Self::Pairs {
+        V::pairs_zero()
+    }
+    #[inline(always)]
+    fn multiply_add(a: Self::Shorts, b: Self::Shorts, sums: Self::Pairs) -> Self::Pairs {
+        V::multiply_add(a, b, sums)
+    }
+    #[inline(always)]
+    fn pairs_sums(sums: [Self::Pairs; 4]) -> [i64; 4] {
+        V::pairs_sums(sums)
     }
 }

@@ -1,0 +1,132 @@
+//! The grid on which exact sums live, and the scales that put a record on it.
+//!
+//! γ = C·2⁻³⁰. A record contributes integers n with ‖n‖₂ ≤ 2³⁰, so that its contribution n·γ has a
+//! norm of at most C *exactly*, whatever was rounded on the way. The argument is made entry by entry.
+//! Let g be the record's gradient as it stands in memory (for a linear layer the outer product of the
+//! single-precision vectors dy and x, taken as real numbers), N its norm and w its weight. Then
+//!
+//!   |n_j| ≤ |g_j|·|w|·(2³⁰/C)   for every j, so   ‖n‖₂ ≤ |w|·N·(2³⁰/C) ≤ 2³⁰.
+//!
+//! - Parameters in lanes: n = 2⁸·truncate(g·s), s = w·(2²²/C)·(1 − 2⁻²¹).
+//! - Linear layers: n = u·y, u = truncate(x·a), y = truncate(dy·b), a·b = w·(2³⁰/C)·(1 − 2⁻²¹).
+//!
+//! Truncation toward zero only shortens. What may lengthen: s, or b given a, is rounded to single
+//! precision (a factor of at most 1 + 2⁻²⁴), and so are one or two products (1 + 2⁻²⁴ each); N is a
+//! sum of squares, each exact in double precision, of at most 2²⁹ terms (1 + 2⁻²⁵ after the root);
+//! the rest are a dozen roundings of 2⁻⁵³. Together less than 1 + 2⁻²², which 1 − 2⁻²¹ covers.
+//! The relative errors hold because scales outside [2⁻¹⁰⁰, 2¹⁰⁰] are not used and because a product
+//! that is subnormal truncates to 0. |w|·N ≤ C is not left to the caller: w is cut to C/N.
+
+use crate::error::Error;
+
+/// A public bound C on the norm of a record's contribution, and the integers it is measured in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Grid {
+    bound: f64,
+}
+
+/// Bits of what stands in lanes: 511 blocks fit an `i32`.
+const LANE_BITS: u32 = 22;
+/// `n` of a lane to `n` of the grid.
+pub(crate) const LANE_SHIFT: u32 = Grid::BITS - LANE_BITS;
+/// Blocks whose truncated gradients an `i32` holds: 511·2²² < 2³¹.
+pub(crate) const LANE_BLOCKS: usize = (1 << (31 - LANE_BITS)) - 1;
+/// The largest factor: what an `i16` holds on both sides of 0.
+const LARGEST_FACTOR: f64 = 32_767.0;
+/// Covers every rounding, see the head of the file.
+const SHRINK: f64 = 1.0 - 1.0 / 2_097_152.0;
+/// Scales beyond are cut to it, which shortens; below its inverse they are 0.
+const LARGEST_SCALE: f64 = 1_267_650_600_228_229_401_496_703_205_376.0;
+
+impl Grid {
+    /// A contribution of norm C has the integer norm 2³⁰: fine enough that truncation is lost beside
+    /// any noise, coarse enough that a product of two 16-bit factors is on it.
+    pub const BITS: u32 = 30;
+
+    /// The grid of a bound C.
+    ///
+    /// # Errors
+    /// [`Error::Bound`] if it is not a positive number within 2^±80.
+    pub fn new(bound: f64) -> Result<Self, Error> {
+        let limit = 2f64.powi(80);
+        if bound >= 1.0 / limit && bound <= limit {
+            Ok(Self { bound })
+        } else {
+            Err(Error::Bound(bound.to_string()))
+        }
+    }
+
+    /// C: no record's contribution is longer.
+    pub fn bound(&self) -> f64 {
+        self.bound
+    }
+
+    /// γ: what an integer of 1 stands for; C·2⁻³⁰, exactly.
+    pub fn step(&self) -> f64 {
+        self.bound / f64::from(1u32 << Self::BITS)
+    }
+
+    /// The weight of a gradient of this norm, cut so that weight·norm ≤ C; 0 for what is not finite
+    /// and for a zero gradient.
+    pub(crate) fn cut(&self, weight: f64, norm: f64) -> f64 {
+        let most = self.bound / norm;
+        if !weight.is_finite() || !norm.is_finite() || norm == 0.0 {
+            return 0.0;
+        }
+        weight.clamp(-most, most)
+    }
+
+    /// s of a cut weight.
+    pub(crate) fn lane_scale(&self, weight: f64) -> f32 {
+        usable(weight / self.bound * f64::from(1u32 << LANE_BITS) * SHRINK)
+    }
+
+    /// a and b of a cut weight, for a linear layer with these factors. Split so that u and y have the
+    /// same root mean square, which makes the error of truncation smallest, unless an `i16` would
+    /// overflow.
+    pub(crate) fn factor_scales(&self, weight: f64, x: &Factor, dy: &Factor) -> (f32, f32) {
+        let product = weight.abs() / self.bound * f64::from(1u32 << Self::BITS) * SHRINK;
+        if product == 0.0 || x.squares == 0.0 || dy.squares == 0.0 {
+            return (0.0, 0.0);
+        }
+        let (most_a, most_b) = (LARGEST_FACTOR / x.largest, LARGEST_FACTOR / dy.largest);
+        let balanced = (product * (dy.mean_square() / x.mean_square()).sqrt()).sqrt();
+        // b at its limit leaves a = product/b, which its own limit may cut again: both only shorten.
+        let a = usable(balanced.max(product / most_b).min(most_a));
+        if a == 0.0 {
+            return (0.0, 0.0);
+        }
+        let b = usable((product / f64::from(a)).min(most_b));
+        (a, if weight < 0.0 { -b } else { b })
+    }
+}
+
+/// One of the two factors of a linear layer's gradient, of one record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Factor {
+    /// ‖·‖².
+    pub(crate) squares: f64,
+    /// ‖·‖_∞.
+    pub(crate) largest: f64,
+    pub(crate) len: usize,
+}
+
+impl Factor {
+    fn mean_square(&self) -> f64 {
+        self.squares / self.len as f64
+    }
+}
+
+/// A scale as single precision within the range where its rounding is relative.
+fn usable(scale: f64) -> f32 {
+    match scale.abs() {
+        size if size >= 1.0 / LARGEST_SCALE => scale.clamp(-LARGEST_SCALE, LARGEST_SCALE) as f32,
+        _ => 0.0,
+    }
+}
+
+/// A bound of |u·y| of one record: the rounding of both products is covered by far.
+pub(crate) fn largest_product((a, b): (f32, f32), x: &Factor, dy: &Factor) -> u64 {
+    let (u, y) = (f64::from(a) * x.largest, f64::from(b.abs()) * dy.largest);
+    (u * y * (1.0 + 1e-6)) as u64 + 1
+}

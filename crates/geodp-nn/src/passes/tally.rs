@@ -1,0 +1,273 @@
+//! One thread's part of an exact sum: records truncated to the grid and added as integers.
+//!
+//! A block's gradients are measured, weighed and put on the grid while they are in the cache. Lanes
+//! are added as `i32` and folded into `i64` before they can overflow; factors of linear layers are
+//! collected for a chunk and multiplied at once. Why no record can be longer than the grid's bound:
+//! [`crate::grid`].
+
+use super::Pass;
+use super::weigh::blank;
+use super::workspace::Workspace;
+use crate::grid::{Factor, Grid, LANE_BLOCKS, LANE_SHIFT, largest_product};
+use crate::layers::linear_exact::Factors;
+use crate::layout::Layout;
+use crate::simd::{Kernel, MOST_LANES, Vector, sum_of_squares};
+
+/// Records of a chunk; a multiple of the most lanes.
+pub(crate) const CHUNK_RECORDS: usize = 128;
+
+/// Sums of truncated gradients.
+pub(crate) struct Tally<V: Vector> {
+    /// Of parameters in lanes, then of the biases of linear layers, lanes apart.
+    counts: Vec<V::Counts>,
+    /// Blocks in `counts`.
+    blocks: usize,
+    factors: Vec<Factors>,
+    /// ‖x‖ and ‖dy‖ of each linear layer for one block.
+    measured: Vec<(Measured, Measured)>,
+    /// Records of the chunk so far, in whole blocks.
+    records: usize,
+    sum: Vec<i64>,
+}
+
+/// Σ squares and the largest absolute value of each lane.
+#[derive(Clone)]
+struct Measured {
+    squares: [f64; MOST_LANES],
+    largest: [f32; MOST_LANES],
+    len: usize,
+}
+
+impl Measured {
+    fn new(len: usize) -> Self {
+        Self { squares: [0.0; MOST_LANES], largest: [0.0; MOST_LANES], len }
+    }
+
+    fn lane(&self, lane: usize) -> Factor {
+        let (squares, largest) = (self.squares[lane], f64::from(self.largest[lane]));
+        Factor { squares, largest, len: self.len }
+    }
+}
+
+impl<V: Vector> Tally<V> {
+    pub(crate) fn new(layout: &Layout) -> Self {
+        let biases: usize = layout.linear_steps().map(|(layer, _)| layer.biases()).sum();
+        let linear = layout.linear_steps();
+        let factors =
+            linear.map(|(layer, _)| Factors::new(layer.inputs, layer.outputs, CHUNK_RECORDS));
+        let measured = layout
+            .linear_steps()
+            .map(|(layer, _)| (Measured::new(layer.inputs), Measured::new(layer.outputs)));
+        Self {
+            counts: vec![V::counts_zero(); layout.lane_dim + biases],
+            blocks: 0,
+            factors: factors.collect(),
+            measured: measured.collect(),
+            records: 0,
+            sum: vec![0; layout.dim],
+        }
+    }
+
+    /// Forgets everything added.
+    pub(crate) fn clear(&mut self) {
+        self.counts.fill(V::counts_zero());
+        self.sum.fill(0);
+        (self.blocks, self.records) = (0, 0);
+    }
+
+    /// Adds the block whose gradients `backward` left in `workspace`, and writes its norms.
+    ///
+    /// # Guarantee
+    /// Each record adds integers of norm at most 2³⁰, whatever `weight_of` answers: a weight beyond
+    /// C/norm counts as C/norm. A gradient whose norm is not finite in single precision adds exactly
+    /// 0 and `weight_of` is not asked; one whose weight is not finite adds 0 as well.
+    pub(crate) fn add(
+        &mut self,
+        workspace: &mut Workspace<V>,
+        pass: &Pass<'_>,
+        grid: &Grid,
+        weight_of: impl Fn(usize, f64) -> f64,
+        norms: &mut [f32],
+    ) {
+        let squares = self.measure(workspace, pass);
+        let mut weights = [0.0f64; MOST_LANES];
+        let broken = squares.map(|square| !(square.sqrt() as f32).is_finite());
+        for (lane, norm) in norms.iter_mut().enumerate() {
+            let exact = squares[lane].sqrt();
+            *norm = exact as f32;
+            if !broken[lane] {
+                weights[lane] = grid.cut(weight_of(lane, exact), exact);
+            }
+        }
+        if broken[..V::LANES].contains(&true) {
+            // 0·NaN would not be 0. Of a product one factor is enough.
+            blank(&mut workspace.lane_gradient, &broken);
+            for ((layer, _), (_, dy)) in pass.layout.linear_steps().zip(&mut workspace.linear) {
+                blank(&mut dy[..layer.outputs], &broken);
+            }
+        }
+        self.add_lanes(workspace, pass, weights.map(|weight| grid.lane_scale(weight)));
+        self.add_factors(workspace, pass, grid, &weights);
+        if self.blocks == LANE_BLOCKS {
+            self.fold(pass.layout);
+        }
+        if self.records + V::LANES > CHUNK_RECORDS {
+            self.multiply(pass.layout);
+        }
+    }
+
+    /// Σ squares of each lane's gradient; an order of additions that no vector changes.
+    fn measure(&mut self, workspace: &Workspace<V>, pass: &Pass<'_>) -> [f64; MOST_LANES] {
+        let mut squares = [0.0; MOST_LANES];
+        V::run(Squares { values: &workspace.lane_gradient, squares: &mut squares });
+        for (at, (layer, step)) in pass.layout.linear_steps().enumerate() {
+            let (of_x, of_dy) = &mut self.measured[at];
+            V::run(Measure { values: &workspace.values[step.input], to: of_x });
+            V::run(Measure { values: &workspace.linear[at].1[..layer.outputs], to: of_dy });
+            let bias = if layer.bias { 1.0 } else { 0.0 };
+            for (lane, square) in squares[..V::LANES].iter_mut().enumerate() {
+                *square += of_dy.squares[lane] * (of_x.squares[lane] + bias);
+            }
+        }
+        squares
+    }
+
+    fn add_lanes(&mut self, workspace: &Workspace<V>, pass: &Pass<'_>, scales: [f32; MOST_LANES]) {
+        let scale = V::load(&scales);
+        let (lanes, mut biases) = self.counts.split_at_mut(pass.layout.lane_dim);
+        V::run(AddTruncated { values: &workspace.lane_gradient, scale, counts: lanes });
+        for ((layer, _), (_, dy)) in pass.layout.linear_steps().zip(&workspace.linear) {
+            let (counts, rest) = biases.split_at_mut(layer.biases());
+            V::run(AddTruncated { values: &dy[..layer.biases()], scale, counts });
+            biases = rest;
+        }
+        self.blocks += 1;
+    }
+
+    fn add_factors(
+        &mut self,
+        workspace: &Workspace<V>,
+        pass: &Pass<'_>,
+        grid: &Grid,
+        weights: &[f64; MOST_LANES],
+    ) {
+        for (at, (layer, step)) in pass.layout.linear_steps().enumerate() {
+            let (of_x, of_dy) = &self.measured[at];
+            let (mut a, mut b) = ([0.0; MOST_LANES], [0.0; MOST_LANES]);
+            let products = &mut self.factors[at].products_mut()[self.records..][..V::LANES];
+            for lane in 0..V::LANES {
+                let (x, dy) = (of_x.lane(lane), of_dy.lane(lane));
+                let scales = grid.factor_scales(weights[lane], &x, &dy);
+                (a[lane], b[lane]) = scales;
+                products[lane] = largest_product(scales, &x, &dy);
+            }
+            let x = (&workspace.values[step.input][..], V::load(&a));
+            let dy = (&workspace.linear[at].1[..layer.outputs], V::load(&b));
+            self.factors[at].store(self.records, x, dy);
+        }
+        self.records += V::LANES;
+    }
+
+    /// Adds the chunk's products to the sum, and starts a new chunk.
+    fn multiply(&mut self, layout: &Layout) {
+        for ((layer, step), factors) in layout.linear_steps().zip(&mut self.factors) {
+            let sum = &mut self.sum[step.parameters.clone()];
+            factors.multiply::<V>(self.records, &mut sum[..layer.inputs * layer.outputs]);
+        }
+        self.records = 0;
+    }
+
+    /// Moves what stands in lanes to the sum.
+    fn fold(&mut self, layout: &Layout) {
+        let (lanes, mut biases) = self.counts.split_at_mut(layout.lane_dim);
+        for step in layout.lane_steps() {
+            let counts = &mut lanes[step.lanes..][..step.parameters.len()];
+            V::run(Fold::<V> { counts, sum: &mut self.sum[step.parameters.clone()] });
+        }
+        for (layer, step) in layout.linear_steps() {
+            let (counts, rest) = biases.split_at_mut(layer.biases());
+            let sum = &mut self.sum[step.parameters.clone()][layer.inputs * layer.outputs..];
+            V::run(Fold::<V> { counts, sum });
+            biases = rest;
+        }
+        self.blocks = 0;
+    }
+
+    /// Adds all of it to `sum`.
+    pub(crate) fn finish(&mut self, layout: &Layout, sum: &mut [i64]) {
+        self.multiply(layout);
+        self.fold(layout);
+        for (sum, part) in sum.iter_mut().zip(&self.sum) {
+            *sum += part;
+        }
+    }
+}
+
+/// Σ x² of each lane.
+struct Squares<'a, V> {
+    values: &'a [V],
+    squares: &'a mut [f64],
+}
+
+impl<V: Vector> Kernel for Squares<'_, V> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        V::sums_store(sum_of_squares(self.values), self.squares);
+    }
+}
+
+/// Σ x² and max |x| of each lane.
+struct Measure<'a, V> {
+    values: &'a [V],
+    to: &'a mut Measured,
+}
+
+impl<V: Vector> Kernel for Measure<'_, V> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        V::sums_store(sum_of_squares(self.values), &mut self.to.squares);
+        let mut largest = [V::zero(); 2];
+        let (pairs, rest) = self.values.as_chunks::<2>();
+        for pair in pairs {
+            largest = [largest[0].max(pair[0].abs()), largest[1].max(pair[1].abs())];
+        }
+        let last = rest.iter().fold(largest[0].max(largest[1]), |top, value| top.max(value.abs()));
+        last.store(&mut self.to.largest);
+    }
+}
+
+/// `counts += truncate(values·scale)`.
+struct AddTruncated<'a, V: Vector> {
+    values: &'a [V],
+    scale: V,
+    counts: &'a mut [V::Counts],
+}
+
+impl<V: Vector> Kernel for AddTruncated<'_, V> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for (count, value) in self.counts.iter_mut().zip(self.values) {
+            *count = V::counts_add(*count, value.mul(self.scale).truncated());
+        }
+    }
+}
+
+/// `sum += 2⁸·Σ_lanes counts`, `counts = 0`.
+struct Fold<'a, V: Vector> {
+    counts: &'a mut [V::Counts],
+    sum: &'a mut [i64],
+}
+
+impl<V: Vector> Kernel for Fold<'_, V> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for (sum, counts) in self.sum.iter_mut().zip(self.counts) {
+            *sum += V::counts_sum(*counts) << LANE_SHIFT;
+            *counts = V::counts_zero();
+        }
+    }
+}

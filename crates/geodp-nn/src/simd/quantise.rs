@@ -1,0 +1,34 @@
+//! What exact sums need of a vector: truncation to integers, and products of 16-bit factors.
+//!
+//! Integers add up to the same whatever the order, so here, and only here, records may be added
+//! across lanes in any arrangement: `Shorts` holds [`SHORTS`] records of one feature in an order of
+//! its own, the same for both factors of a product.
+
+/// Records in one register of 16-bit factors, on every instruction set.
+pub(crate) const SHORTS: usize = 16;
+
+/// The integers beside a [`super::Vector`].
+pub(crate) trait Quantise: Copy {
+    /// One `i32` for each lane.
+    type Counts: Copy + Send + Sync;
+    /// [`SHORTS`] 16-bit factors, and sums of products of them, two records to each of eight `i32`.
+    type Shorts: Copy;
+    type Pairs: Copy;
+
+    fn abs(self) -> Self;
+    /// Toward zero; |self| < 2³¹, no NaN.
+    fn truncated(self) -> Self::Counts;
+    fn counts_zero() -> Self::Counts;
+    fn counts_add(a: Self::Counts, b: Self::Counts) -> Self::Counts;
+    /// Sum over lanes.
+    fn counts_sum(counts: Self::Counts) -> i64;
+
+    /// Stores the lanes toward zero as `i16`; a value beyond them becomes the nearest.
+    fn store_shorts(self, to: &mut [i16]);
+    fn shorts_load(from: &[i16]) -> Self::Shorts;
+    fn pairs_zero() -> Self::Pairs;
+    /// `sums + a·b`, products of neighbouring records added.
+    fn multiply_add(a: Self::Shorts, b: Self::Shorts, sums: Self::Pairs) -> Self::Pairs;
+    /// The total of each of four.
+    fn pairs_sums(sums: [Self::Pairs; 4]) -> [i64; 4];
+}
