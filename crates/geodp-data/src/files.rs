@@ -9,6 +9,10 @@ use flate2::read::MultiGzDecoder;
 use crate::DataError;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+/// Unpacked before the header is read; no header of a format read here is longer.
+const HEADER_BYTES: u64 = 1 << 17;
+/// DEFLATE stores at most 258 bytes in two bits.
+const MOST_DEFLATE: u64 = 1032;
 
 /// The folder for datasets that are not bundled: `$GEODP_DATA` if set, else the platform's place for
 /// a user's data (`$XDG_DATA_HOME/geodp` or `~/.local/share/geodp`; `~/Library/Application
@@ -45,22 +49,60 @@ pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
+/// What a format reads off the first bytes of its content: how long all of it is.
+pub(crate) type Announced = fn(file: &str, first: &[u8]) -> Result<u64, DataError>;
+
 /// A whole file, decompressed if it is gzip.
-pub(crate) fn read_maybe_gzip(path: &Path) -> Result<Vec<u8>, DataError> {
+pub(crate) fn read_maybe_gzip(path: &Path, announced: Announced) -> Result<Vec<u8>, DataError> {
     let bytes = fs::read(path).map_err(DataError::io("read", path))?;
-    if bytes.starts_with(&GZIP_MAGIC) { gunzip(&shown(path), &bytes) } else { Ok(bytes) }
+    if is_gzip(&bytes) { gunzip(&shown(path), &bytes, announced) } else { Ok(bytes) }
 }
 
-/// The content of gzip bytes.
-pub(crate) fn gunzip(file: &str, compressed: &[u8]) -> Result<Vec<u8>, DataError> {
+/// Whether bytes start as gzip does.
+pub(crate) fn is_gzip(bytes: &[u8]) -> bool {
+    bytes.starts_with(&GZIP_MAGIC)
+}
+
+/// The content of gzip bytes, but no more of it than its header announces and one byte, which the
+/// format's own check of the length then finds. A few kilobytes of gzip can unpack to gigabytes: the
+/// header is read first, and refused if it announces more than DEFLATE could hold in these bytes.
+pub(crate) fn gunzip(
+    file: &str,
+    compressed: &[u8],
+    announced: Announced,
+) -> Result<Vec<u8>, DataError> {
+    let mut stream = MultiGzDecoder::new(compressed);
     let mut bytes = Vec::new();
-    MultiGzDecoder::new(compressed).read_to_end(&mut bytes).map_err(|error| {
-        DataError::Unsupported {
+    let mut unpack = |bytes: &mut Vec<u8>, most: u64| {
+        let unpacked = stream.by_ref().take(most).read_to_end(bytes);
+        unpacked.map_err(|error| broken_gzip(file, &error)).map(|_| ())
+    };
+    unpack(&mut bytes, HEADER_BYTES)?;
+    if bytes.is_empty() {
+        return Ok(bytes);
+    }
+    let length = announced(file, &bytes)?;
+    if length > MOST_DEFLATE.saturating_mul(compressed.len() as u64) {
+        return Err(DataError::Unsupported {
             file: file.to_owned(),
-            problem: format!("broken gzip data ({error}); copy or download it again"),
-        }
-    })?;
+            problem: format!(
+                "its header announces {length} bytes, more than a gzip file of {} bytes can hold; copy or download it again",
+                compressed.len()
+            ),
+        });
+    }
+    let missing = (length + 1).saturating_sub(bytes.len() as u64);
+    bytes.reserve_exact(usize::try_from(missing).unwrap_or(0));
+    unpack(&mut bytes, missing)?;
     Ok(bytes)
+}
+
+/// A gzip stream that ends or goes wrong.
+pub(crate) fn broken_gzip(file: &str, error: &std::io::Error) -> DataError {
+    DataError::Unsupported {
+        file: file.to_owned(),
+        problem: format!("broken gzip data ({error}); copy or download it again"),
+    }
 }
 
 #[cfg(test)]
@@ -87,13 +129,13 @@ mod tests {
 
     #[test]
     fn a_missing_file_is_named() {
-        let error = read_maybe_gzip(Path::new("/no/such/file")).unwrap_err();
+        let error = read_maybe_gzip(Path::new("/no/such/file"), |_, _| Ok(0)).unwrap_err();
         assert!(error.to_string().contains("/no/such/file"), "{error}");
     }
 
     #[test]
     fn broken_gzip_is_an_error() {
-        let error = gunzip("x.gz", &[0x1f, 0x8b, 8, 0, 1, 2, 3]).unwrap_err();
+        let error = gunzip("x.gz", &[0x1f, 0x8b, 8, 0, 1, 2, 3], |_, _| Ok(0)).unwrap_err();
         assert!(matches!(error, DataError::Unsupported { .. }), "{error}");
     }
 }

@@ -26,11 +26,32 @@ pub fn load_inputs(inputs: &Path, scaling: &Scaling) -> Result<Records, DataErro
 }
 
 fn read(path: &Path) -> Result<Array, DataError> {
-    parse(&shown(path), &read_maybe_gzip(path)?)
+    parse(&shown(path), &read_maybe_gzip(path, announced)?)
 }
 
 /// Reads the (uncompressed) bytes of an IDX file; `file` is its name in messages.
 pub fn parse(file: &str, bytes: &[u8]) -> Result<Array, DataError> {
+    let Header { length, type_code, dims, expected } = header(file, bytes)?;
+    DataError::check_length(file, expected, bytes.len() as u64)?;
+    Ok(Array { dims, values: decode(type_code, &bytes[length..]) })
+}
+
+/// How long a file is, by its first bytes.
+pub(crate) fn announced(file: &str, first: &[u8]) -> Result<u64, DataError> {
+    header(file, first).map(|header| header.expected)
+}
+
+/// What stands before the values.
+struct Header {
+    /// Its own length.
+    length: usize,
+    type_code: u8,
+    dims: Vec<usize>,
+    /// Length of the whole file.
+    expected: u64,
+}
+
+fn header(file: &str, bytes: &[u8]) -> Result<Header, DataError> {
     if bytes.is_empty() {
         return Err(DataError::Empty { file: file.to_owned() });
     }
@@ -46,19 +67,17 @@ pub fn parse(file: &str, bytes: &[u8]) -> Result<Array, DataError> {
             found: crate::digest::hex(&bytes[..4]),
         });
     };
-    let header = 4 + 4 * usize::from(rank);
-    if bytes.len() < header {
-        return Err(truncated(file, header, bytes));
+    let length = 4 + 4 * usize::from(rank);
+    if bytes.len() < length {
+        return Err(truncated(file, length, bytes));
     }
-    let (sizes, body) = after.split_at(header - 4);
-    let dims: Vec<usize> = sizes
+    let dims: Vec<usize> = after[..length - 4]
         .chunks_exact(4)
         .map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]) as usize)
         .collect();
-    let expected = byte_count(&dims, element).and_then(|body| body.checked_add(header));
+    let expected = byte_count(&dims, element).and_then(|body| body.checked_add(length));
     let expected = expected.map_or(u64::MAX, |length| length as u64);
-    DataError::check_length(file, expected, bytes.len() as u64)?;
-    Ok(Array { dims, values: decode(type_code, body) })
+    Ok(Header { length, type_code, dims, expected })
 }
 
 fn truncated(file: &str, expected: usize, bytes: &[u8]) -> DataError {

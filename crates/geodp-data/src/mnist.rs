@@ -77,7 +77,7 @@ fn part(cache: &OnceLock<Part>, images: &Asset, labels: &Asset) -> Result<Part, 
 }
 
 fn unpack(asset: &Asset) -> Result<Vec<u8>, DataError> {
-    let bytes = gunzip(asset.file, asset.gzip)?;
+    let bytes = gunzip(asset.file, asset.gzip, idx::announced)?;
     check_sha256(asset.file, &bytes, asset.sha256)?;
     match idx::parse(asset.file, &bytes)? {
         Array { values: Values::Bytes(bytes), .. } => Ok(bytes),

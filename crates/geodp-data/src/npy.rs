@@ -34,11 +34,31 @@ pub fn load_inputs(inputs: &Path, scaling: &Scaling) -> Result<Records, DataErro
 }
 
 fn read(path: &Path) -> Result<Array, DataError> {
-    parse(&shown(path), &read_maybe_gzip(path)?)
+    parse(&shown(path), &read_maybe_gzip(path, announced)?)
 }
 
 /// Reads the bytes of an NPY file; `file` is its name in messages.
 pub fn parse(file: &str, bytes: &[u8]) -> Result<Array, DataError> {
+    let Layout { dims, decode, body_start, expected } = layout(file, bytes)?;
+    DataError::check_length(file, expected, bytes.len() as u64)?;
+    Ok(Array { dims, values: decode(&bytes[body_start..]) })
+}
+
+/// How long a file is, by its first bytes.
+fn announced(file: &str, first: &[u8]) -> Result<u64, DataError> {
+    layout(file, first).map(|layout| layout.expected)
+}
+
+/// What the header says.
+struct Layout {
+    dims: Vec<usize>,
+    decode: Decode,
+    body_start: usize,
+    /// Length of the whole file.
+    expected: u64,
+}
+
+fn layout(file: &str, bytes: &[u8]) -> Result<Layout, DataError> {
     if bytes.is_empty() {
         return Err(DataError::Empty { file: file.to_owned() });
     }
@@ -86,8 +106,7 @@ pub fn parse(file: &str, bytes: &[u8]) -> Result<Array, DataError> {
     };
     let expected = byte_count(&dims, element).and_then(|body| body.checked_add(body_start));
     let expected = expected.map_or(u64::MAX, |length| length as u64);
-    DataError::check_length(file, expected, bytes.len() as u64)?;
-    Ok(Array { dims, values: decode(&bytes[body_start..]) })
+    Ok(Layout { dims, decode, body_start, expected })
 }
 
 type Decode = fn(&[u8]) -> Values;

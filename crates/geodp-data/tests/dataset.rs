@@ -119,6 +119,27 @@ fn what_does_not_fit_is_refused() {
 
 proptest! {
     #[test]
+    fn which_records_are_parted_off_depends_on_their_number_and_the_seed_alone(
+        contents in prop::collection::vec((-1e6f32..1e6, 0u32..3), 1..100), seed: u64,
+    ) {
+        let (values_of, labels): (Vec<f32>, Vec<u32>) = contents.into_iter().unzip();
+        let count = values_of.len() / 3;
+        let records = Records::from_floats(Shape::features(1), values_of.clone(), "as stored");
+        let other = Dataset::new("x", records.unwrap(), labels.clone(), names(&["0", "1", "2"]));
+        let (rest, part) = other.unwrap().split_off(count, seed).unwrap();
+        let (expected_rest, expected_part) = counted(values_of.len()).split_off(count, seed).unwrap();
+        for (found, expected) in [(rest, expected_rest), (part, expected_part)] {
+            let places = values(&expected);
+            prop_assert!(found.labels().iter().eq(places.iter().map(|&at| &labels[at])));
+            let mut input = [0.0];
+            for (index, &place) in places.iter().enumerate() {
+                found.read_input(index, &mut input);
+                prop_assert_eq!(input[0].to_bits(), values_of[place].to_bits());
+            }
+        }
+    }
+
+    #[test]
     fn split_off_parts_every_record_to_one_side(
         len in 0usize..200, share in 0.0f64..=1.0, seed: u64,
     ) {

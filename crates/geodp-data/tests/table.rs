@@ -151,6 +151,16 @@ fn numbers_can_be_classes_and_values() {
 }
 
 #[test]
+fn numbers_of_the_schema_match_however_the_table_writes_them() {
+    let text = "[label]\ncolumn = \"y\"\nclasses = [0, 1]\n\
+                [[feature]]\ncolumn = \"x\"\nvalues = [1, 2]\n";
+    let schema = Schema::parse("s", text).unwrap();
+    let (data, report) = read("x,y\n1.0,1.0\n2.00,0\n1,0.0\n", &schema).unwrap();
+    assert_eq!(rows(data.records()), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]);
+    assert_eq!((data.labels(), report.changed_cells()), (&[1, 0, 0][..], 0));
+}
+
+#[test]
 fn the_schema_is_part_of_the_fingerprint() {
     let text = "age,ward,outcome\n200,A,ill\n";
     let wider = Schema::parse("s", &SCHEMA.replace("[0, 100]", "[0, 150]")).unwrap();

@@ -14,7 +14,7 @@ pub fn read(path: &Path, schema: &Schema) -> Result<(Dataset, ImportReport), Dat
     let bytes = fs::read(path).map_err(DataError::io("read", path))?;
     let (records, labels, report) = parse(&shown(path), &bytes, schema, true)?;
     let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
-    Ok((Dataset::new(name, records, labels, schema.classes.clone())?, report))
+    Ok((Dataset::new(name, records, labels, schema.classes().to_vec())?, report))
 }
 
 /// Reads a table for prediction: the label column need not be there, and is not looked at if it is.
@@ -118,10 +118,11 @@ fn encode(
             });
         }
         FeatureKind::Categorical { values } => {
-            let found = values.iter().position(|value| value == cell);
+            let found = values.position(cell);
+            let count = values.list().len();
             counts.other += u64::from(found.is_none());
-            let hot = found.unwrap_or(values.len());
-            inputs.extend((0..=values.len()).map(|at| if at == hot { 1.0 } else { 0.0 }));
+            let hot = found.unwrap_or(count);
+            inputs.extend((0..=count).map(|at| if at == hot { 1.0 } else { 0.0 }));
         }
     }
     Ok(())
@@ -131,9 +132,8 @@ fn class_of(cell: &str, schema: &Schema) -> Result<u32, String> {
     if cell.is_empty() {
         return Err("the label is missing; fill it or leave the row out".to_owned());
     }
-    let found = (0u32..).zip(&schema.classes).find(|(_, class)| *class == cell);
-    found.map(|(label, _)| label).ok_or_else(|| {
-        format!("{} is not one of the declared classes {:?}", quoted(cell), schema.classes)
+    schema.classes.position(cell).map(|label| label as u32).ok_or_else(|| {
+        format!("{} is not one of the declared classes {:?}", quoted(cell), schema.classes())
     })
 }
 

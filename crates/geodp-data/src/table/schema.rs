@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::Names;
 use crate::DataError;
 use crate::files::shown;
 
@@ -33,7 +34,7 @@ pub enum FeatureKind {
     /// One of the declared values; one input for each, and one for anything else.
     Categorical {
         /// The declared values.
-        values: Vec<String>,
+        values: Names,
     },
 }
 
@@ -51,7 +52,7 @@ impl Feature {
     pub fn width(&self) -> usize {
         match &self.kind {
             FeatureKind::Numeric { .. } => 1,
-            FeatureKind::Categorical { values } => values.len() + 1,
+            FeatureKind::Categorical { values } => values.list().len() + 1,
         }
     }
 }
@@ -62,7 +63,7 @@ pub struct Schema {
     pub(super) scale: NumericScale,
     pub(super) delimiter: u8,
     pub(super) label: String,
-    pub(super) classes: Vec<String>,
+    pub(super) classes: Names,
     pub(super) features: Vec<Feature>,
 }
 
@@ -87,7 +88,7 @@ impl Schema {
 
     /// The classes, in the order of their labels.
     pub fn classes(&self) -> &[String] {
-        &self.classes
+        self.classes.list()
     }
 
     /// The feature columns, in the order of their inputs.
@@ -104,7 +105,9 @@ impl Schema {
     pub(super) fn describe(&self) -> String {
         let feature = |feature: &Feature| match &feature.kind {
             FeatureKind::Numeric { low, high } => format!("; {:?} {low}..{high}", feature.column),
-            FeatureKind::Categorical { values } => format!("; {:?} {values:?}", feature.column),
+            FeatureKind::Categorical { values } => {
+                format!("; {:?} {:?}", feature.column, values.list())
+            }
         };
         let features: String = self.features.iter().map(feature).collect();
         let scale = match self.scale {
@@ -172,7 +175,7 @@ impl SchemaFile {
             .filter(|byte| byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r'))
             .ok_or_else(|| format!("delimiter {:?} is not a plain character", self.delimiter))?;
         let classes = distinct("label", self.label.classes)?;
-        if classes.len() < 2 {
+        if classes.list().len() < 2 {
             return Err("label: declare at least two classes".to_owned());
         }
         if self.feature.is_empty() {
@@ -208,7 +211,7 @@ impl FeatureFile {
             }
             (None, Some(values)) => {
                 let values = distinct(&column, values)?;
-                if values.is_empty() {
+                if values.list().is_empty() {
                     return Err(format!("column {column:?}: declare at least one value"));
                 }
                 FeatureKind::Categorical { values }
@@ -223,16 +226,7 @@ impl FeatureFile {
     }
 }
 
-fn distinct(column: &str, names: Vec<Name>) -> Result<Vec<String>, String> {
-    let names: Vec<String> = names.into_iter().map(Name::text).collect();
-    let mut seen = HashSet::new();
-    for name in &names {
-        if name.is_empty() {
-            return Err(format!("{column}: an empty value is a missing cell, not a value"));
-        }
-        if !seen.insert(name) {
-            return Err(format!("{column}: {name:?} is declared twice"));
-        }
-    }
-    Ok(names)
+fn distinct(column: &str, names: Vec<Name>) -> Result<Names, String> {
+    let names = names.into_iter().map(Name::text).collect();
+    Names::new(names).map_err(|problem| format!("{column}: {problem}"))
 }

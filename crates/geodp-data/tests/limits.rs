@@ -1,0 +1,93 @@
+//! Small files that unpack to very much: what is allocated is bounded by what their header announces.
+#![allow(unsafe_code, reason = "an allocator that counts")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use geodp_data::{DataError, Scaling, idx, npy};
+
+/// The system's allocator, which also keeps the largest number of bytes in use at once.
+struct Counting;
+
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is handed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let now = IN_USE.fetch_add(layout.size(), Relaxed) + layout.size();
+        MOST.fetch_max(now, Relaxed);
+        // SAFETY: the caller keeps `GlobalAlloc`'s contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        IN_USE.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Bytes that `work` had in use at once, at most, beyond what was there before. One at a time.
+fn most_bytes<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let guard = ONE_AT_A_TIME.lock();
+    let before = IN_USE.load(Relaxed);
+    MOST.store(before, Relaxed);
+    let result = work();
+    let most = MOST.load(Relaxed) - before;
+    drop(guard);
+    (result, most)
+}
+
+/// A gzip file of `head` and then 16 MB of zeros: about 16 kB.
+fn bomb(path: &Path, head: &[u8]) {
+    let file = fs::File::create(path).unwrap();
+    let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::new(6));
+    encoder.write_all(head).unwrap();
+    for _ in 0..16 {
+        encoder.write_all(&vec![0; 1 << 20]).unwrap();
+    }
+    encoder.finish().unwrap();
+    assert!(fs::metadata(path).unwrap().len() < 100_000);
+}
+
+type Load = fn(&Path) -> Result<geodp_data::Records, DataError>;
+
+#[test]
+fn a_bomb_is_not_unpacked() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("bomb.gz");
+    let idx: Load = |path| idx::load_inputs(path, &Scaling::Unit);
+    let npy: Load = |path| npy::load_inputs(path, &Scaling::Unit);
+    let npy_header = |shape: &str| {
+        let text = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({shape}), }}\n");
+        let mut head = b"\x93NUMPY\x01\x00".to_vec();
+        head.extend((text.len() as u16).to_le_bytes());
+        [head, text.into_bytes()].concat()
+    };
+    // No header, one that announces 8 bytes, and one that announces more than gzip can hold.
+    let huge = [0, 0, 8, 2, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0xff];
+    let cases: [(Load, Vec<u8>, &str); 6] = [
+        (idx, vec![1], "not an IDX file"),
+        (idx, vec![0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 4], "holds something else"),
+        (idx, huge.to_vec(), "more than a gzip file of"),
+        (npy, vec![1], "not an NPY file"),
+        (npy, npy_header("2, 4"), "holds something else"),
+        (npy, npy_header("2147483647, 255"), "more than a gzip file of"),
+    ];
+    for (load, head, says) in cases {
+        bomb(&path, &head);
+        let (result, most) = most_bytes(|| load(&path));
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+        assert!(most < 2 << 20, "{error}: {most} bytes");
+    }
+}
