@@ -37,7 +37,7 @@ fn kinds(norm_at: impl Fn(u64) -> f64, sigma: f64, dim: usize, steps: u64) -> Ve
     (0..steps)
         .map(|step| {
             let sums = sums(dim, norm_at(step));
-            mechanism.release_into(&sums, &noise, step, &mut state, &mut out).unwrap()
+            mechanism.release_into(&sums, &noise, step, &mut state, &mut out).unwrap().kind
         })
         .collect()
 }
@@ -64,7 +64,7 @@ fn isotropic_steps_are_those_of_the_exact_gaussian() {
     let mut out = vec![0.0; dim];
     let mechanism = polar(1.3, dim, PolarParams::with_margin(6.0));
     let mut state = PolarState::default();
-    let kind = mechanism.release_into(&sums, &noise, 3, &mut state, &mut out).unwrap();
+    let kind = mechanism.release_into(&sums, &noise, 3, &mut state, &mut out).unwrap().kind;
     // What is learnt of the norm is learnt from the release.
     let seen = (length(&out) * BATCH as f64 / CLIP_NORM).powi(2) - dim as f64 * 1.3 * 1.3;
     assert!((state.squared_norm.unwrap() / seen - 1.0).abs() < 1e-9);
@@ -170,9 +170,9 @@ fn small_magnitudes_release_no_direction() {
         let mut state = PolarState::default();
         let mut out = vec![1.0; dim];
         let noise = NoiseSource::from_seed(7);
-        let kind =
-            polar(1.0, dim, params).release_into(&sums, &noise, 0, &mut state, &mut out).unwrap();
-        assert_eq!(kind, StepKind::Directionless);
+        let mechanism = polar(1.0, dim, params);
+        let release = mechanism.release_into(&sums, &noise, 0, &mut state, &mut out).unwrap();
+        assert_eq!((release.kind, release.radius), (StepKind::Directionless, None));
         assert_eq!(out, vec![0.0; dim]);
         assert_eq!(state.counts.directionless, 1);
     }

@@ -105,6 +105,17 @@ pub enum StepKind {
     Directionless,
 }
 
+/// What a step released besides the gradient. Public.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PolarRelease {
+    /// Which kind of step it was.
+    pub kind: StepKind,
+    /// m̃/C, where a magnitude was released.
+    pub magnitude: Option<f64>,
+    /// L/C, where a direction was released.
+    pub radius: Option<f64>,
+}
+
 /// The certified polar mechanism.
 ///
 /// # Guarantee
@@ -168,25 +179,28 @@ impl CertifiedPolar {
         step: u64,
         state: &mut PolarState,
         out: &mut [f32],
-    ) -> Result<StepKind, Error> {
+    ) -> Result<PolarRelease, Error> {
         for (what, actual) in [("the sum", sums.len()), ("the release", out.len())] {
             if actual != self.dim {
                 return Err(Error::LengthMismatch { what, expected: self.dim, actual });
             }
         }
         let polar = state.expects_ratio_below(self.params.most_ratio, self.radius_loss());
-        let kind = if polar {
-            let (kind, magnitude) = self.release_polar(sums, noise, step, out)?;
-            state.saw_magnitude(magnitude / self.grid.most() as f64, self.noise_multiplier);
-            kind
+        if polar {
+            let (magnitude, radius) = self.release_polar(sums, noise, step, out)?;
+            let in_units_of_c = |units: i64| units as f64 / self.grid.most() as f64;
+            state.saw_magnitude(in_units_of_c(magnitude), self.noise_multiplier);
+            let kind = if radius.is_some() { StepKind::Polar } else { StepKind::Directionless };
+            state.count(kind);
+            let (magnitude, radius) = (Some(in_units_of_c(magnitude)), radius.map(in_units_of_c));
+            Ok(PolarRelease { kind, magnitude, radius })
         } else {
             self.isotropic.release_into(sums, noise, step, out)?;
             let unit = self.isotropic.unit() * self.grid.most() as f64;
             state.saw_vector(squares(out) / (unit * unit), self.dim, self.noise_multiplier);
-            StepKind::Isotropic
-        };
-        state.count(kind);
-        Ok(kind)
+            state.count(StepKind::Isotropic);
+            Ok(PolarRelease { kind: StepKind::Isotropic, magnitude: None, radius: None })
+        }
     }
 
     /// tσ + 1: what lies between the magnitude and the radius, in units of C, but for rounding.
@@ -199,14 +213,14 @@ impl CertifiedPolar {
         self.isotropic.coordinate_std()
     }
 
-    /// A polar step: its kind, and m̃ in units.
+    /// A polar step: m̃, and L where it allows a direction, in units.
     fn release_polar(
         &self,
         sums: &[i64],
         noise: &NoiseSource,
         step: u64,
         out: &mut [f32],
-    ) -> Result<(StepKind, f64), Error> {
+    ) -> Result<(i64, Option<i64>), Error> {
         // An address out of range must not leave half a release behind.
         noise.stream(Purpose::Coordinates, step, (sums.len().div_ceil(CHUNK) - 1) as u64)?;
         let norm = norm(sums);
@@ -215,7 +229,7 @@ impl CertifiedPolar {
         let radius = self.radius(magnitude);
         if !self.has_direction(radius) {
             out.fill(0.0);
-            return Ok((StepKind::Directionless, magnitude as f64));
+            return Ok((magnitude, None));
         }
         let shrink = if norm > 0.0 { radius as f64 / norm } else { 0.0 };
         let unit = self.isotropic.unit();
@@ -226,7 +240,7 @@ impl CertifiedPolar {
             let length = magnitude as f64 * unit / squares(out).sqrt();
             out.iter_mut().for_each(|x| *x = (f64::from(*x) * length) as f32);
         }
-        Ok((StepKind::Polar, magnitude as f64))
+        Ok((magnitude, Some(radius)))
     }
 
     /// L: a bound on √(ab) from below, made of m̃ alone.

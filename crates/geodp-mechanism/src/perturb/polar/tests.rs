@@ -153,7 +153,8 @@ fn a_release_is_the_formula() {
         let mechanism = mechanism(sigma, dim, params);
         let mut out = vec![f32::NAN; dim];
         let mut state = PolarState::default();
-        let kind = mechanism.release_into(&sums, &noise, 5, &mut state, &mut out).unwrap();
+        let release = mechanism.release_into(&sums, &noise, 5, &mut state, &mut out).unwrap();
+        let kind = release.kind;
         let law = RoundedNormal::new(
             sigma * (1.0 + (f64::from(dim as u32).sqrt().ceil() + 133.0) / f64::from(1 << BITS)),
             Grid::new(BITS).unwrap(),
@@ -174,6 +175,8 @@ fn a_release_is_the_formula() {
             continue;
         }
         assert_eq!(kind, StepKind::Polar);
+        assert_eq!(release.magnitude, Some(magnitude as f64 / f64::from(1 << BITS)));
+        assert_eq!(release.radius, Some(radius as f64 / f64::from(1 << BITS)));
         let unit = 0.1 / f64::from(1 << BITS) / 64.0;
         let mut expected = Vec::new();
         for (chunk, sums) in sums.chunks(1024).enumerate() {
