@@ -7,6 +7,7 @@ use geodp::engine::NetworkEngine;
 use geodp::params::{Mechanism, PlanParams};
 use geodp::plan::Facts;
 use geodp::trainer::Trainer;
+use geodp::watch::Silent;
 use geodp_audit::measure::Measure;
 use geodp_data::mnist;
 use geodp_mechanism::NoiseSource;
@@ -35,10 +36,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut records = 0;
         for _ in 0..ROUNDS {
             let start = Instant::now();
-            trainer.step()?;
+            trainer.step(&mut Silent)?;
             plain = plain.min(start.elapsed().as_secs_f64());
             let start = Instant::now();
-            if let Some(outcome) = trainer.step_watched(&mut measure)? {
+            if let Some(outcome) = trainer.step(&mut measure)? {
                 let seconds = start.elapsed().as_secs_f64() * 1000.0 / outcome.norms.len() as f64;
                 watched = watched.min(seconds);
                 records = outcome.norms.len();

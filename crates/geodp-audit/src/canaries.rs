@@ -215,7 +215,7 @@ impl WithCanaries<'_> {
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError> {
         let (inner, places, canaries) = self.split(batch);
-        let dim = self.inner.dim();
+        let dim = self.inner.facts().dim;
         let (of_network, of_canaries) = sum.split_at_mut(dim);
         let mut outcome = match weight_of {
             Some(weight_of) => self.inner.weighted_sum(
@@ -243,11 +243,12 @@ impl WithCanaries<'_> {
 }
 
 impl Engine for WithCanaries<'_> {
-    fn dim(&self) -> usize {
-        self.inner.dim() + if self.length.is_some() { self.present.len() } else { 0 }
-    }
-    fn records(&self) -> usize {
-        self.records + self.present.len()
+    fn facts(&self) -> Facts {
+        let extra = if self.length.is_some() { self.present.len() } else { 0 };
+        Facts {
+            records: (self.records + self.present.len()) as u64,
+            dim: self.inner.facts().dim + extra,
+        }
     }
     fn weighted_sum(
         &self,
@@ -267,9 +268,9 @@ impl Engine for WithCanaries<'_> {
         self.sum(weights, batch, None, sum)
     }
     fn mean_loss(&self, weights: &[f32], batch: &[u32]) -> Result<f64, EngineError> {
-        self.inner.mean_loss(&weights[..self.inner.dim()], &self.split(batch).0)
+        self.inner.mean_loss(&weights[..self.inner.facts().dim], &self.split(batch).0)
     }
     fn evaluate(&self, weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
-        self.inner.evaluate(&weights[..self.inner.dim()])
+        self.inner.evaluate(&weights[..self.inner.facts().dim])
     }
 }

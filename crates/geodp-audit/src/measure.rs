@@ -6,14 +6,16 @@
 //! own, and nothing here can change a step.
 
 use crate::Error;
+use crate::follow::MeasuredFile;
 use crate::record_loss::{
     AngleNoise, RecordLoss, RecordLossSummary, RunFacts, StepEffect, StepNoise,
 };
+use geodp::Statement;
 use geodp::plan::Plan;
-use geodp::watch::{StepView, Watch};
-use geodp_mechanism::{Direction, NoiseSource, Purpose};
+use geodp::watch::{Findings, StepView, Watch};
+use geodp_mechanism::perturb::assumed_turn;
+use geodp_mechanism::{Direction, NoiseSource, Purpose, Spread};
 use serde::{Deserialize, Serialize};
-use std::f64::consts::PI;
 
 /// Where the draw of the records lies among the streams of an audit.
 const SUBSET: u64 = 0;
@@ -66,16 +68,17 @@ impl Measure {
 
     /// Measures the records at these places of the batch; `followed` pairs them with their totals.
     fn measure(&mut self, view: &StepView<'_>, followed: &[(usize, usize)]) -> Result<(), Error> {
-        let Some(sigma) = view.plan.noise_multiplier() else { return Ok(()) };
-        let (dim, denominator) = (view.mean.len(), view.denominator as f64);
-        let beta_unit = ((dim + 2) as f64).sqrt() * PI / denominator;
-        let angles = view
-            .plan
-            .mechanism()
-            .beta()
-            .map(|beta| AngleNoise { std: beta * beta_unit * sigma, assumed: beta * beta_unit });
-        let magnitude_bound = view.sensitivity / denominator;
-        let noise = StepNoise { magnitude_std: sigma * magnitude_bound, magnitude_bound, angles };
+        let Some(mechanism) = view.mechanism else { return Ok(()) };
+        let dim = view.mean.len();
+        let (magnitude_std, angles) = match mechanism.spread(dim) {
+            Spread::Coordinates { std } => (std, None),
+            Spread::Polar { magnitude_std, angle_std, assumed_turn } => {
+                (magnitude_std, Some(AngleNoise { std: angle_std, assumed: assumed_turn }))
+            }
+        };
+        let magnitude_bound = view.sensitivity / view.denominator as f64;
+        let noise = StepNoise { magnitude_std, magnitude_bound, angles };
+        let beta_unit = assumed_turn(dim, view.denominator, 1.0);
         let direction = Direction::new(view.mean)?;
         for followed in followed.chunks(ROWS) {
             let batch: Vec<u32> = followed.iter().map(|(at, _)| view.batch[*at]).collect();
@@ -142,4 +145,29 @@ impl Watch for Measure {
             other => geodp::Error::Plan(format!("measuring step {}: {other}", view.step)),
         })
     }
+
+    fn save(&self) -> Result<Option<String>, geodp::Error> {
+        serde_json::to_string(self).map(Some).map_err(refused)
+    }
+
+    fn restore(&mut self, state: &str) -> Result<(), geodp::Error> {
+        *self = serde_json::from_str(state).map_err(refused)?;
+        Ok(())
+    }
+
+    fn findings(
+        &self,
+        plan: &Plan,
+        statement: &Statement,
+    ) -> Result<Option<Findings>, geodp::Error> {
+        let Some(summary) = self.summary(plan).map_err(refused)? else { return Ok(None) };
+        let file = MeasuredFile { summary, followed: self.loss().clone() };
+        let section = file.section(plan, statement).map_err(refused)?;
+        let json = serde_json::to_string_pretty(&file).map_err(refused)?;
+        Ok(Some(Findings { json, section }))
+    }
+}
+
+fn refused(error: impl std::fmt::Display) -> geodp::Error {
+    geodp::Error::Plan(format!("the measurement: {error}"))
 }

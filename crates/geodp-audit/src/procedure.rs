@@ -4,6 +4,7 @@ use crate::Error;
 use geodp::engine::Engine;
 use geodp::plan::Plan;
 use geodp::trainer::Trainer;
+use geodp::watch::Silent;
 use geodp_mechanism::NoiseSource;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +39,7 @@ pub(crate) fn train(
         trainer.load(path, TAG)?;
         (0..trainer.steps_done()).for_each(|_| (hooks.on_step)());
     }
-    while trainer.step()?.is_some() {
+    while trainer.step(&mut Silent)?.is_some() {
         (hooks.on_step)();
         let stopped = hooks.stop.load(Ordering::Relaxed);
         if let Some(path) = checkpoint

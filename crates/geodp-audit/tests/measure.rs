@@ -4,10 +4,11 @@
 mod common;
 
 use common::Given;
+use geodp::engine::Engine;
 use geodp::params::{Mechanism, PlanParams};
-use geodp::plan::Facts;
 use geodp::sampler::Sampling;
 use geodp::trainer::Trainer;
+use geodp::watch::Silent;
 use geodp_audit::measure::Measure;
 use geodp_mechanism::NoiseSource;
 use geodp_mechanism::sphere::{squared_direction_error, to_spherical};
@@ -26,13 +27,13 @@ fn params(batch: u64, steps: u64, beta: Option<f64>) -> PlanParams {
 }
 
 fn measured(engine: &Given, params: &PlanParams, count: u64, every: u64) -> (Measure, geodp::Plan) {
-    let facts = Facts { records: engine.gradients.len() as u64, dim: engine.gradients[0].len() };
+    let facts = engine.facts();
     let plan = params.check(facts).unwrap();
     let source = NoiseSource::from_seed(4);
     let mut measure = Measure::new(facts.records, count, every, &source).unwrap();
     let start = vec![0.0; facts.dim];
     let mut trainer = Trainer::new(plan.clone(), engine, start, source).unwrap();
-    while trainer.step_watched(&mut measure).unwrap().is_some() {}
+    while trainer.step(&mut measure).unwrap().is_some() {}
     (measure, plan)
 }
 
@@ -130,11 +131,11 @@ fn watching_is_only_watching() {
     assert_eq!(measure.summary(&plan).unwrap().unwrap().with_amplification, None);
     let mut plain =
         Trainer::new(plan.clone(), &engine, vec![0.0; 12], NoiseSource::from_seed(4)).unwrap();
-    while plain.step().unwrap().is_some() {}
+    while plain.step(&mut Silent).unwrap().is_some() {}
     let mut again = Measure::new(30, 30, 1, &NoiseSource::from_seed(4)).unwrap();
     let mut watched =
         Trainer::new(plan, &engine, vec![0.0; 12], NoiseSource::from_seed(4)).unwrap();
-    while watched.step_watched(&mut again).unwrap().is_some() {}
+    while watched.step(&mut again).unwrap().is_some() {}
     assert_eq!(plain.weights(), watched.weights());
     assert_eq!(again, measure);
 }

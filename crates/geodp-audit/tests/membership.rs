@@ -8,6 +8,7 @@ use geodp::engine::NetworkEngine;
 use geodp::params::{Mechanism, PlanParams};
 use geodp::plan::Facts;
 use geodp::trainer::Trainer;
+use geodp::watch::Silent;
 use geodp_audit::Hooks;
 use geodp_audit::membership::{Evidence, Pool, Roc, Shadows};
 use geodp_mechanism::NoiseSource;
@@ -39,7 +40,7 @@ fn evidence(private: bool, models: u64) -> Evidence {
     let engine = NetworkEngine::new(&network, &train, None);
     let noise = NoiseSource::from_seed(11);
     let mut trainer = Trainer::new(plan, &engine, network.init(0), noise).unwrap();
-    while trainer.step().unwrap().is_some() {}
+    while trainer.step(&mut Silent).unwrap().is_some() {}
 
     let pool = Pool { train: &train, test: &test };
     let members: Vec<u32> = (0..RECORDS as u32).collect();

@@ -3,7 +3,8 @@
 //! Drawn on standard error, and only on a terminal; elsewhere one line an epoch.
 
 use geodp::plan::Plan;
-use geodp::run::{BlockMetrics, Observer, Progress};
+use geodp::run::BlockMetrics;
+use geodp::watch::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::Instant;

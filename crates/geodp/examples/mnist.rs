@@ -3,7 +3,8 @@
 //! `cargo run --release -p geodp --example mnist`
 
 use geodp::config::{DataConfig, ModelConfig, RunConfig};
-use geodp::run::{BlockMetrics, Ended, Observer, Run};
+use geodp::run::{BlockMetrics, Ended, Run};
+use geodp::watch::{Observer, Silent};
 
 /// Prints a line whenever the test set was measured.
 struct Lines;
@@ -29,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let folder = tempfile::tempdir()?;
     let run = Run::create(&folder.path().join("run"), config)?;
-    if let Ended::Finished(finished) = run.execute(&mut Lines, &false.into())? {
+    if let Ended::Finished(finished) = run.execute(&mut Silent, &mut Lines, &false.into())? {
         print!("{}", finished.statement);
     }
     Ok(())

@@ -2,11 +2,11 @@
 //!
 //! `cargo run --release -p geodp --example own_data`
 
-use geodp::engine::NetworkEngine;
+use geodp::engine::{Engine, NetworkEngine};
 use geodp::params::PlanParams;
-use geodp::plan::Facts;
 use geodp::statement::Statement;
 use geodp::trainer::Trainer;
+use geodp::watch::Silent;
 use geodp_mechanism::NoiseSource;
 use geodp_nn::{NetworkSpec, Samples};
 
@@ -43,11 +43,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     params.train.batch = Some(200);
     params.train.epochs = Some(40);
     params.train.learning_rate = Some(2.0);
-    let plan = params.check(Facts { records: train.len() as u64, dim: network.dim() })?;
+    let plan = params.check(engine.facts())?;
 
     let noise = NoiseSource::from_os()?;
     let mut trainer = Trainer::new(plan, &engine, network.init(0), noise)?;
-    while trainer.step()?.is_some() {}
+    while trainer.step(&mut Silent)?.is_some() {}
     if let Some(result) = trainer.evaluate()? {
         println!("accuracy {:.3}", result.accuracy());
     }

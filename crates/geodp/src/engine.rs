@@ -1,8 +1,15 @@
 //! What a step needs of a model and its data: Σ w_i(‖g_i‖)·g_i and the norms. Nothing of privacy.
 //!
 //! [`NetworkEngine`] is the engine of this project: a geodp-nn network over a geodp-nn sample
-//! source. Any other (a GPU framework, a remote client) implements the same small trait.
+//! source. Any other (a GPU framework, a remote client) implements the same small trait: `facts`,
+//! `weighted_sum` and `mean_loss` are enough for a [`Trainer`](crate::trainer::Trainer); a
+//! [`Run`](crate::run::Run) asks also who the engine is and where it starts, and has an answer of its
+//! own where the engine gives none. `examples/own_engine.rs` is a whole one in a file.
+//!
+//! A record here is a privacy unit: whatever one index of a batch stands for is weighed as one, by
+//! the norm of its one gradient.
 
+use crate::plan::Facts;
 use geodp_nn::{BatchOutcome, Evaluation, Network, Samples};
 
 /// Any error an engine may give.
@@ -13,10 +20,8 @@ pub type WeightOf<'a> = &'a (dyn Fn(usize, f64) -> f64 + Sync);
 
 /// A model over private records.
 pub trait Engine: Sync {
-    /// d: number of parameters.
-    fn dim(&self) -> usize;
-    /// N: number of private records.
-    fn records(&self) -> usize;
+    /// How many private records there are, and how many parameters.
+    fn facts(&self) -> Facts;
     /// Overwrites `sum` by Σ w_i(‖g_i‖)·g_i over the records in `batch`.
     ///
     /// # Errors
@@ -51,7 +56,7 @@ pub trait Engine: Sync {
         batch: &[u32],
         gradients: &mut [f32],
     ) -> Result<(), EngineError> {
-        for (index, gradient) in batch.iter().zip(gradients.chunks_mut(self.dim().max(1))) {
+        for (index, gradient) in batch.iter().zip(gradients.chunks_mut(self.facts().dim.max(1))) {
             self.gradient_sum(weights, &[*index], gradient)?;
         }
         Ok(())
@@ -68,6 +73,43 @@ pub trait Engine: Sync {
     fn evaluate(&self, _weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
         Ok(None)
     }
+    /// What a run's folder says about the engine.
+    fn about(&self) -> About {
+        let Facts { records, dim } = self.facts();
+        About {
+            model: format!("{dim} parameters"),
+            data: format!("{records} records"),
+            fingerprint: format!("{records} records, {dim} parameters"),
+            chance_accuracy: None,
+        }
+    }
+    /// The weights a run starts from: public, and the same whenever it is asked. Zeros unless the
+    /// engine says otherwise.
+    fn initial_weights(&self) -> Vec<f32> {
+        vec![0.0; self.facts().dim]
+    }
+    /// The bytes of a run's `model.safetensors`, with the privacy statement in one line. One flat
+    /// tensor unless the engine says otherwise.
+    ///
+    /// # Errors
+    /// Weights that do not fit the model.
+    fn model_file(&self, weights: &[f32], statement: &str) -> Result<Vec<u8>, EngineError> {
+        Ok(crate::model_file::flat(weights, statement)?)
+    }
+}
+
+/// What a run's folder says about its engine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct About {
+    /// What is trained, as a page's title says it.
+    pub model: String,
+    /// What it is trained on.
+    pub data: String,
+    /// Differs when records or model differ: a run is resumed only where it is the same. The default
+    /// knows the sizes only; a hash of the records is better.
+    pub fingerprint: String,
+    /// Share of the held-out records that answering always the commonest class would get right.
+    pub chance_accuracy: Option<f64>,
 }
 
 /// A network, its private training records, and held-out ones.
@@ -75,7 +117,6 @@ pub struct NetworkEngine<'a> {
     network: &'a Network,
     train: &'a dyn Samples,
     test: Option<&'a dyn Samples>,
-    test_indices: Vec<u32>,
 }
 
 impl<'a> NetworkEngine<'a> {
@@ -85,18 +126,13 @@ impl<'a> NetworkEngine<'a> {
         train: &'a dyn Samples,
         test: Option<&'a dyn Samples>,
     ) -> Self {
-        let held_out = test.map_or(0, Samples::len);
-        Self { network, train, test, test_indices: (0..held_out as u32).collect() }
+        Self { network, train, test }
     }
 }
 
 impl Engine for NetworkEngine<'_> {
-    fn dim(&self) -> usize {
-        self.network.dim()
-    }
-
-    fn records(&self) -> usize {
-        self.train.len()
+    fn facts(&self) -> Facts {
+        Facts { records: self.train.len() as u64, dim: self.network.dim() }
     }
 
     fn weighted_sum(
@@ -133,8 +169,9 @@ impl Engine for NetworkEngine<'_> {
 
     fn evaluate(&self, weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
         match self.test {
-            Some(test) if !self.test_indices.is_empty() => {
-                Ok(Some(self.network.evaluate(weights, test, &self.test_indices)?))
+            Some(test) if test.len() > 0 => {
+                let all: Vec<u32> = (0..test.len() as u32).collect();
+                Ok(Some(self.network.evaluate(weights, test, &all)?))
             }
             _ => Ok(None),
         }

@@ -12,17 +12,16 @@
 //! composition by privacy-loss distributions wants its parameters fixed beforehand.
 
 use crate::Error;
-use crate::engine::Engine;
 use crate::plan::refuse;
 use crate::sampler::poisson;
-use crate::step::{Coins, Weighing};
+use crate::step::{KeepProbability, StepContext, Weights};
 use geodp_account::Event;
 use geodp_mechanism::clip::{ClipNorm, ClipRule};
-use geodp_mechanism::{Clip, NoiseSource, Purpose};
+use geodp_mechanism::{Clip, Purpose};
 use serde::{Deserialize, Serialize};
 
 /// Chunks of the addresses of [`Purpose::Importance`].
-const COINS: u64 = 0;
+const KEEP: u64 = 0;
 const RELEASE_NOISE: u64 = 1;
 const RELEASE_SAMPLE: u64 = 2;
 
@@ -66,6 +65,12 @@ pub(crate) struct Importance {
     pub(crate) refresh: u64,
     records: u64,
     batch: u64,
+}
+
+/// Room for a release of K: whose gradients are looked at, and a sum that nobody reads.
+pub(crate) struct Scratch<'a> {
+    pub(crate) sample: &'a mut Vec<u32>,
+    pub(crate) gradient: &'a mut [f32],
 }
 
 impl ImportanceParams {
@@ -115,34 +120,33 @@ impl Importance {
         step.is_multiple_of(self.refresh)
     }
 
-    /// Draws the candidates of `step` into `batch`, with K̃ = `norm_total`.
+    /// Draws the candidates of a step into `batch`, with K̃ = `norm_total`.
     pub(crate) fn draw(
         &self,
         rule: &Clip,
         norm_total: f64,
-        noise: &NoiseSource,
-        step: u64,
+        at: StepContext<'_>,
         batch: &mut Vec<u32>,
-    ) -> Result<Weighing, Error> {
+    ) -> Result<Weights, Error> {
         let most = rule.sensitivity().get();
         let rate = (self.batch as f64 * most / norm_total).min(self.candidate_rate);
-        let mut stream = noise.stream(Purpose::Sampling, step, 0)?;
+        let mut stream = at.noise.stream(Purpose::Sampling, at.step, 0)?;
         poisson(&mut stream, self.records, rate, batch);
         Ok(match self.keep {
             Keep::ByNorm => {
-                let mut stream = noise.stream(Purpose::Importance, step, COINS)?;
-                let tossed = batch.iter().map(|_| stream.uniform()).collect();
-                Weighing {
+                let mut stream = at.noise.stream(Purpose::Importance, at.step, KEEP)?;
+                let uniforms = batch.iter().map(|_| stream.uniform()).collect();
+                Weights {
                     clip: Clip::new(Unit(ClipNorm::new(norm_total / self.records as f64)?)),
                     denominator: self.batch,
-                    coins: Some(Coins { rule: rule.clone(), tossed }),
+                    keep: Some(KeepProbability { rule: rule.clone(), uniforms }),
                 }
             }
-            Keep::All => Weighing {
+            Keep::All => Weights {
                 clip: rule.clone(),
                 // A function of K̃, which is released.
                 denominator: ((rate * self.records as f64).round() as u64).max(1),
-                coins: None,
+                keep: None,
             },
         })
     }
@@ -151,18 +155,16 @@ impl Importance {
     pub(crate) fn release(
         &self,
         rule: &Clip,
-        engine: &dyn Engine,
-        weights: &[f32],
-        noise: &NoiseSource,
-        step: u64,
-        (sample, scratch): (&mut Vec<u32>, &mut [f32]),
+        at: StepContext<'_>,
+        scratch: Scratch<'_>,
     ) -> Result<f64, Error> {
         let rate = self.batch as f64 / self.records as f64;
-        let mut stream = noise.stream(Purpose::Importance, step, RELEASE_SAMPLE)?;
-        poisson(&mut stream, self.records, rate, sample);
-        let outcome = engine
-            .weighted_sum(weights, sample, &|_, _| 0.0, scratch)
-            .map_err(|source| Error::Engine { step, source })?;
+        let mut stream = at.noise.stream(Purpose::Importance, at.step, RELEASE_SAMPLE)?;
+        poisson(&mut stream, self.records, rate, scratch.sample);
+        let outcome = at
+            .engine
+            .weighted_sum(at.weights, scratch.sample, &|_, _| 0.0, scratch.gradient)
+            .map_err(|source| at.engine_error(source))?;
         let sum: f64 = outcome
             .norms
             .iter()
@@ -171,7 +173,7 @@ impl Importance {
             .filter(|clipped| clipped.is_finite())
             .sum();
         let most = rule.sensitivity().get();
-        let normal = noise.stream(Purpose::Importance, step, RELEASE_NOISE)?.normal();
+        let normal = at.noise.stream(Purpose::Importance, at.step, RELEASE_NOISE)?.normal();
         let total = (sum + self.noise_multiplier * most * normal) / rate;
         let floor = self.batch as f64 * most / self.candidate_rate;
         Ok(total.clamp(floor, self.records as f64 * most))

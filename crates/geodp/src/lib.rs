@@ -6,7 +6,8 @@
 //!
 //! ```
 //! use geodp::config::{DataConfig, ModelConfig, RunConfig};
-//! use geodp::run::{Ended, Run, Silent};
+//! use geodp::run::{Ended, Run};
+//! use geodp::watch::Silent;
 //!
 //! let mut config = RunConfig {
 //!     data: DataConfig::Mnist { labels: Some(vec![0, 1]), unit_scaling: true, holdout: None },
@@ -20,7 +21,7 @@
 //!
 //! let folder = tempfile::tempdir()?;
 //! let run = Run::create(&folder.path().join("run"), config)?;
-//! let Ended::Finished(finished) = run.execute(&mut Silent, &false.into())? else { panic!() };
+//! let Ended::Finished(finished) = run.execute(&mut Silent, &mut Silent, &false.into())? else { panic!() };
 //! assert!(finished.test().unwrap().accuracy > 0.9);
 //! println!("{}", finished.statement.headline()); // certified ε = 0.99… at δ = 1e-5
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -37,6 +37,17 @@ pub struct ModelFile {
     pub weights: Vec<f32>,
 }
 
+/// The file of a model that this crate knows nothing of but its weights: one flat tensor.
+pub(crate) fn flat(weights: &[f32], statement: &str) -> Result<Vec<u8>, Error> {
+    let refuse = |reason: String| Error::Damaged { path: "model.safetensors".into(), reason };
+    let bytes: Vec<u8> = weights.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let view = TensorView::new(Dtype::F32, vec![weights.len()], &bytes)
+        .map_err(|e| refuse(e.to_string()))?;
+    let about = serde_json::json!({ "privacy": statement }).to_string();
+    let about = HashMap::from([(METADATA_KEY.to_owned(), about)]);
+    serialize([("weights", view)], Some(about)).map_err(|e| refuse(e.to_string()))
+}
+
 impl ModelFile {
     /// The file's bytes.
     ///

@@ -92,12 +92,12 @@ pub struct Optimizer {
     learning_rate: f64,
     /// Vectors of the weights' length: none for SGD, v for momentum, m and v for Adam.
     state: Vec<Vec<f32>>,
-    clock: Clock,
+    scalars: OptimizerScalars,
 }
 
 /// The numbers of an optimiser's state.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Clock {
+pub(crate) struct OptimizerScalars {
     /// t: steps taken (and not taken back).
     pub(crate) steps: u64,
     /// Φ before its correction by 1 − β₂^t.
@@ -112,13 +112,18 @@ impl Optimizer {
             OptimizerKind::Momentum { .. } => 1,
             OptimizerKind::Adam(_) | OptimizerKind::AdamBc(_) => 2,
         };
-        Self { kind, learning_rate, state: vec![vec![0.0; dim]; vectors], clock: Clock::default() }
+        Self {
+            kind,
+            learning_rate,
+            state: vec![vec![0.0; dim]; vectors],
+            scalars: OptimizerScalars::default(),
+        }
     }
 
     /// Moves `weights` by one step along the private gradient, each coordinate of which has noise
     /// of `noise_variance`.
     pub fn step(&mut self, weights: &mut [f32], private_gradient: &[f32], noise_variance: f64) {
-        self.clock.steps += 1;
+        self.scalars.steps += 1;
         let rate = self.learning_rate as f32;
         match self.kind {
             OptimizerKind::Sgd => {
@@ -139,10 +144,10 @@ impl Optimizer {
                 });
             }
             OptimizerKind::AdamBc(moments) => {
-                let clock = &mut self.clock;
-                clock.noise_variance =
-                    moments.beta2 * clock.noise_variance + (1.0 - moments.beta2) * noise_variance;
-                let noise = clock.noise_variance / forgotten(moments.beta2, clock.steps);
+                let scalars = &mut self.scalars;
+                scalars.noise_variance =
+                    moments.beta2 * scalars.noise_variance + (1.0 - moments.beta2) * noise_variance;
+                let noise = scalars.noise_variance / forgotten(moments.beta2, scalars.steps);
                 self.adam(weights, private_gradient, moments, |square| {
                     (square - noise).max(moments.floor).sqrt()
                 });
@@ -159,7 +164,7 @@ impl Optimizer {
         denominator: impl Fn(f64) -> f64,
     ) {
         let (of_mean, of_square) =
-            (forgotten(beta1, self.clock.steps), forgotten(beta2, self.clock.steps));
+            (forgotten(beta1, self.scalars.steps), forgotten(beta2, self.scalars.steps));
         let [mean, square] = self.state.as_mut_slice() else { return };
         for (((w, g), m), v) in weights.iter_mut().zip(gradient).zip(mean).zip(square) {
             let g = f64::from(*g);
@@ -176,17 +181,17 @@ impl Optimizer {
         &self.state
     }
 
-    pub(crate) fn clock(&self) -> Clock {
-        self.clock
+    pub(crate) fn scalars(&self) -> OptimizerScalars {
+        self.scalars
     }
 
     /// Takes a state back; `false` if it has another shape.
-    pub(crate) fn restore(&mut self, state: Vec<Vec<f32>>, clock: Clock) -> bool {
+    pub(crate) fn restore(&mut self, state: Vec<Vec<f32>>, scalars: OptimizerScalars) -> bool {
         let fits = state.len() == self.state.len()
             && state.iter().zip(&self.state).all(|(a, b)| a.len() == b.len());
         if fits {
             self.state = state;
-            self.clock = clock;
+            self.scalars = scalars;
         }
         fits
     }
@@ -220,9 +225,9 @@ mod tests {
     #[test]
     fn a_state_of_another_shape_is_refused() {
         let mut momentum = Optimizer::new(OptimizerKind::Momentum { momentum: 0.9 }, 1.0, 2);
-        assert!(momentum.restore(vec![vec![1.0, 2.0]], Clock::default()));
-        assert!(!momentum.restore(vec![vec![1.0]], Clock::default()));
-        assert!(!momentum.restore(vec![], Clock::default()));
+        assert!(momentum.restore(vec![vec![1.0, 2.0]], OptimizerScalars::default()));
+        assert!(!momentum.restore(vec![vec![1.0]], OptimizerScalars::default()));
+        assert!(!momentum.restore(vec![], OptimizerScalars::default()));
         assert_eq!(momentum.state(), [[1.0, 2.0]]);
     }
 

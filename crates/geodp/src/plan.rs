@@ -14,7 +14,7 @@ pub use protection::Protection;
 use crate::Error;
 use crate::importance::{Importance, Keep};
 use crate::optimizer::OptimizerKind;
-use crate::params::ClipKind;
+use crate::params::PlanParams;
 use crate::sampler::{Sampler, Sampling};
 use crate::select::Select;
 use geodp_mechanism::Mechanism;
@@ -40,12 +40,15 @@ pub(crate) struct Strategies {
 /// A checked training plan.
 #[derive(Debug, Clone)]
 pub struct Plan {
+    /// What was checked.
+    pub(crate) params: PlanParams,
     pub(crate) facts: Facts,
     pub(crate) batch: u64,
     pub(crate) steps: u64,
     pub(crate) sampling: Sampling,
     pub(crate) protection: Protection,
-    pub(crate) clip_kind: ClipKind,
+    /// The clipping rule's name.
+    pub(crate) clip_name: String,
     pub(crate) strategies: Strategies,
     pub(crate) learning_rate: f64,
     pub(crate) optimizer: OptimizerKind,
@@ -141,7 +144,7 @@ impl Plan {
             ("optimiser", format!("{}, learning rate {}", self.optimizer, self.learning_rate)),
             (
                 "clipping",
-                self.protection.clip().map_or("none".to_owned(), |_| self.clip_kind.to_string()),
+                self.protection.clip().map_or("none".to_owned(), |_| self.clip_name.clone()),
             ),
         ]
         .into_iter()

@@ -3,7 +3,6 @@
 //! Two halves: what may be shown with the model (statement, test accuracy, parameters), and what is
 //! for the data's owner (training loss, gradient norms, what single records paid), marked as that.
 
-use crate::config::RunConfig;
 use crate::plan::Plan;
 use crate::run::metrics::{BINS, BlockMetrics, bin_start};
 use crate::statement::Statement;
@@ -11,33 +10,32 @@ use geodp_report::{Axis, Callout, Chart, Histogram, Page, Role, Section, Series,
 use std::time::Duration;
 
 /// Everything the page is made of.
-pub(crate) struct Story<'a> {
-    pub(crate) config: &'a RunConfig,
+pub(crate) struct ReportInputs<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) statement: &'a Statement,
     pub(crate) metrics: &'a [BlockMetrics],
     pub(crate) data_name: &'a str,
-    pub(crate) model_name: String,
+    pub(crate) model_name: &'a str,
     pub(crate) config_toml: &'a str,
     pub(crate) ledger_records: u64,
     pub(crate) ledger_head: &'a str,
-    /// What a follower found; private.
+    /// What a watch found; private.
     pub(crate) measured: Option<Section>,
 }
 
 /// The page.
-pub(crate) fn html(story: &Story<'_>) -> String {
-    let mut page = Page::new(format!("{} on {}", story.model_name, story.data_name))
-        .subtitle(story.statement.headline())
-        .section(result(story))
-        .section(privacy(story))
-        .section(training(story))
-        .section(diagnostics(story));
-    if let Some(measured) = &story.measured {
+pub(crate) fn html(inputs: &ReportInputs<'_>) -> String {
+    let mut page = Page::new(format!("{} on {}", inputs.model_name, inputs.data_name))
+        .subtitle(inputs.statement.headline())
+        .section(result(inputs))
+        .section(privacy(inputs))
+        .section(training(inputs))
+        .section(diagnostics(inputs));
+    if let Some(measured) = &inputs.measured {
         page = page.section(measured.clone());
     }
-    page.section(ledger(story))
-        .section(reproduce(story))
+    page.section(ledger(inputs))
+        .section(reproduce(inputs))
         .footer(format!("geodp {}", env!("CARGO_PKG_VERSION")))
         .to_html()
 }
@@ -56,40 +54,40 @@ fn from_zero(title: impl Into<String>, points: &[(f64, f64)]) -> Axis {
     Axis::linear(title).range(0.0, largest)
 }
 
-fn result(story: &Story<'_>) -> Section {
-    let seconds: f64 = story.metrics.iter().map(|m| m.seconds).sum();
-    let records: u64 = story.metrics.iter().map(|m| m.records).sum();
-    let test = story.metrics.iter().rev().find_map(|m| m.test);
+fn result(inputs: &ReportInputs<'_>) -> Section {
+    let seconds: f64 = inputs.metrics.iter().map(|m| m.seconds).sum();
+    let records: u64 = inputs.metrics.iter().map(|m| m.records).sum();
+    let test = inputs.metrics.iter().rev().find_map(|m| m.test);
     let accuracy = test.map_or("not measured".to_owned(), |t| format::percent(t.accuracy));
     let rate = format!("{} / s", format::count((records as f64 / seconds.max(1e-9)) as u64));
     Section::new("Result").headline([
         ("test accuracy".to_owned(), accuracy),
-        (story.statement.epsilon_label(), story.statement.epsilon_text()),
+        (inputs.statement.epsilon_label(), inputs.statement.epsilon_text()),
         ("training time".to_owned(), format::duration(Duration::from_secs_f64(seconds))),
         ("records".to_owned(), rate),
     ])
 }
 
-fn privacy(story: &Story<'_>) -> Section {
+fn privacy(inputs: &ReportInputs<'_>) -> Section {
     let mut section = Section::new("Privacy statement");
-    for paragraph in story.statement.paragraphs() {
+    for paragraph in inputs.statement.paragraphs() {
         section = section.paragraph(paragraph);
     }
-    for warning in story.plan.warnings() {
+    for warning in inputs.plan.warnings() {
         section = section.callout(Callout::Warning, warning.as_str());
     }
-    section = section.key_values(story.statement.facts());
+    section = section.key_values(inputs.statement.facts());
     let epsilon: Vec<(f64, f64)> =
-        story.metrics.iter().filter_map(|m| Some((m.epoch, m.epsilon?.epsilon?))).collect();
-    if let (Some(kind), false) = (story.plan.protection().kind(), epsilon.is_empty()) {
-        let delta = story.statement.delta_text();
+        inputs.metrics.iter().filter_map(|m| Some((m.epoch, m.epsilon?.epsilon?))).collect();
+    if let (Some(kind), false) = (inputs.plan.protection().kind(), epsilon.is_empty()) {
+        let delta = inputs.statement.delta_text();
         let mut chart = Chart::new(
             format!("{kind} ε spent"),
             Axis::linear("epoch"),
             from_zero(format!("{kind} ε at δ = {delta}"), &epsilon),
         )
-        .series(Series::line(format!("{kind} ε"), role(story.plan), epsilon));
-        if let Some(budget) = story.plan.protection().budget() {
+        .series(Series::line(format!("{kind} ε"), role(inputs.plan), epsilon));
+        if let Some(budget) = inputs.plan.protection().budget() {
             chart = chart.mark_y(budget, format!("budget {}", format::epsilon(budget)));
         }
         let caption = format!(
@@ -100,11 +98,11 @@ fn privacy(story: &Story<'_>) -> Section {
     section
 }
 
-fn training(story: &Story<'_>) -> Section {
+fn training(inputs: &ReportInputs<'_>) -> Section {
     let test = |value: fn(&crate::run::TestMetrics) -> f64| -> Vec<(f64, f64)> {
-        story.metrics.iter().filter_map(|m| Some((m.epoch, value(&m.test?)))).collect()
+        inputs.metrics.iter().filter_map(|m| Some((m.epoch, value(&m.test?)))).collect()
     };
-    let role = role(story.plan);
+    let role = role(inputs.plan);
     let accuracy = Chart::new(
         "Accuracy on held-out records",
         Axis::linear("epoch"),
@@ -118,16 +116,16 @@ fn training(story: &Story<'_>) -> Section {
         from_zero("test loss (cross-entropy)", &losses),
     )
     .series(Series::line("test loss", role, losses).markers());
-    let plan = story.plan;
+    let plan = inputs.plan;
     Section::new("Training")
         .key_values(plan.facts_text())
         .figure(&accuracy, "Accuracy on the records that took no part in training.")
         .figure(&loss, "Loss on the same records.")
 }
 
-fn diagnostics(story: &Story<'_>) -> Section {
+fn diagnostics(inputs: &ReportInputs<'_>) -> Section {
     let loss: Vec<(f64, f64)> =
-        story.metrics.iter().filter_map(|m| Some((m.epoch, m.loss?))).collect();
+        inputs.metrics.iter().filter_map(|m| Some((m.epoch, m.loss?))).collect();
     let chart = Chart::new(
         "Training loss",
         Axis::linear("epoch"),
@@ -142,9 +140,9 @@ fn diagnostics(story: &Story<'_>) -> Section {
              what you publish.",
         )
         .figure(&chart, "Mean loss of the records of each block of steps, before the step.");
-    if let (Some(histogram), Some(clip)) = (norms(story.metrics), story.plan.protection.clip()) {
+    if let (Some(histogram), Some(clip)) = (norms(inputs.metrics), inputs.plan.protection.clip()) {
         let clip_norm = clip.sensitivity().get();
-        let clipped = clipped_share(story.metrics);
+        let clipped = clipped_share(inputs.metrics);
         let chart = Chart::new(
             "Gradient norms",
             Axis::log("norm of a record’s gradient"),
@@ -192,25 +190,25 @@ fn clipped_share(metrics: &[BlockMetrics]) -> f64 {
     if records > 0.0 { clipped / records } else { 0.0 }
 }
 
-fn ledger(story: &Story<'_>) -> Section {
+fn ledger(inputs: &ReportInputs<'_>) -> Section {
     Section::new("Ledger")
         .paragraph(
             "Every block of steps was written to ledger.jsonl, and made durable, before its weights \
              could be seen. Each line holds the hash of the line before it.",
         )
         .key_values([
-            ("charged".to_owned(), story.statement.charged_text()),
-            ("lines".to_owned(), format::count(story.ledger_records)),
-            ("hash of the last".to_owned(), story.ledger_head.to_owned()),
+            ("charged".to_owned(), inputs.statement.charged_text()),
+            ("lines".to_owned(), format::count(inputs.ledger_records)),
+            ("hash of the last".to_owned(), inputs.ledger_head.to_owned()),
         ])
 }
 
-fn reproduce(story: &Story<'_>) -> Section {
+fn reproduce(inputs: &ReportInputs<'_>) -> Section {
     let mut section = Section::new("Do it again")
         .paragraph("Save this as run.toml (it is in the run folder, too), then:")
         .code("geodp train --config run.toml --out again")
-        .code(story.config_toml);
-    if story.config.train.seed.is_none() {
+        .code(inputs.config_toml);
+    if inputs.plan.seed.is_none() {
         section = section.paragraph(
             "The noise came from the operating system’s generator and its key is gone: a new run \
              gives other weights of the same privacy.",

@@ -10,11 +10,11 @@
 //! test is charged; the published figure stands beside, named as such.
 
 use crate::Error;
-use crate::engine::Engine;
 use crate::plan::refuse;
 use crate::sampler::poisson;
+use crate::step::StepContext;
 use geodp_account::Event;
-use geodp_mechanism::{NoiseSource, Purpose};
+use geodp_mechanism::Purpose;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of the accept/reject test, unchecked.
@@ -97,23 +97,17 @@ impl Select {
         Event::sampled_gaussian(self.rate(), self.params.noise_multiplier)
     }
 
-    /// Whether the step from `before` to `after` is kept.
-    pub(crate) fn accepts(
-        &self,
-        engine: &dyn Engine,
-        noise: &NoiseSource,
-        step: u64,
-        before: &[f32],
-        after: &[f32],
-    ) -> Result<bool, Error> {
+    /// Whether the step from the weights of `before` to `after` is kept.
+    pub(crate) fn accepts(&self, before: StepContext<'_>, after: &[f32]) -> Result<bool, Error> {
+        let StepContext { engine, noise, step, .. } = before;
         let mut batch = Vec::new();
         let mut stream = noise.stream(Purpose::SelectionSampling, step, 0)?;
         poisson(&mut stream, self.records, self.rate(), &mut batch);
         let loss = |weights| {
-            engine.mean_loss(weights, &batch).map_err(|source| Error::Engine { step, source })
+            engine.mean_loss(weights, &batch).map_err(|source| before.engine_error(source))
         };
         let normal = noise.stream(Purpose::Selection, step, 0)?.normal();
-        Ok(self.decides(loss(after)? - loss(before)?, normal))
+        Ok(self.decides(loss(after)? - loss(before.weights)?, normal))
     }
 
     /// The decision for a difference of losses and a standard normal.
@@ -129,6 +123,7 @@ impl Select {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use geodp_mechanism::NoiseSource;
 
     fn select(noise_multiplier: f64, threshold: f64) -> Select {
         let params = SelectParams { noise_multiplier, threshold, ..SelectParams::default() };

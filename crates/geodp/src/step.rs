@@ -1,7 +1,8 @@
 //! One private step: draw a batch, sum clipped gradients, divide by B, perturb. The only path.
 
 use crate::Error;
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineError};
+use crate::importance::Scratch;
 use crate::plan::{Plan, Protection};
 use crate::sampler::Sampler;
 use crate::watch::{StepView, Watch};
@@ -27,28 +28,44 @@ pub(crate) struct Released<'a> {
     pub(crate) outcome: BatchOutcome,
 }
 
-/// How the gradients of a batch are weighed: by a clipping rule, and by a coin where there is one.
-pub(crate) struct Weighing {
+/// Where a step is made: the model over its records, the weights before it, and its randomness.
+#[derive(Clone, Copy)]
+pub(crate) struct StepContext<'a> {
+    pub(crate) engine: &'a dyn Engine,
+    pub(crate) weights: &'a [f32],
+    pub(crate) noise: &'a NoiseSource,
+    pub(crate) step: u64,
+}
+
+impl StepContext<'_> {
+    /// The engine's error, with the step.
+    pub(crate) fn engine_error(&self, source: EngineError) -> Error {
+        Error::Engine { step: self.step, source }
+    }
+}
+
+/// How the gradients of a batch are weighed: by a clipping rule, and kept by chance where IS says so.
+pub(crate) struct Weights {
     /// Bounds the contributions; its sensitivity scales the noise.
     pub(crate) clip: Clip,
     /// Public denominator.
     pub(crate) denominator: u64,
-    /// Keeps the record at a place with a chance that depends on its norm.
-    pub(crate) coins: Option<Coins>,
+    /// Keeps the record at a place with a probability that depends on its norm.
+    pub(crate) keep: Option<KeepProbability>,
 }
 
-/// A rule whose weighted norm over C is the chance of a record to be kept, and a number in [0, 1)
-/// for each place.
-pub(crate) struct Coins {
+/// A rule whose weighted norm over C is the probability of a record to be kept, and a uniform number
+/// in [0, 1) for each place that decides.
+pub(crate) struct KeepProbability {
     pub(crate) rule: Clip,
-    pub(crate) tossed: Vec<f64>,
+    pub(crate) uniforms: Vec<f64>,
 }
 
-impl Weighing {
+impl Weights {
     /// The weight of the record at `place`, whose gradient has this norm.
     fn weight(&self, place: usize, norm: f64) -> f64 {
-        let kept = self.coins.as_ref().is_none_or(|Coins { rule, tossed }| {
-            tossed[place] < rule.weight(norm) * norm / rule.sensitivity().get()
+        let kept = self.keep.as_ref().is_none_or(|KeepProbability { rule, uniforms }| {
+            uniforms[place] < rule.weight(norm) * norm / rule.sensitivity().get()
         });
         if kept { self.clip.weight(norm) } else { 0.0 }
     }
@@ -66,60 +83,57 @@ impl PrivateStep {
         }
     }
 
-    /// The private gradient of `step` at `weights`.
+    /// The private gradient at `at`.
     ///
     /// # Guarantee
     /// For a plan with privacy: (Σ_{i in batch} w_i·g_i)/B with w_i·‖g_i‖ at most the sensitivity
-    /// that scales the noise, B a public number, perturbed once with the noise of `step`. An empty
+    /// that scales the noise, B a public number, perturbed once with the noise of the step. An empty
     /// batch gives a release of noise alone.
     pub(crate) fn gradient(
         &mut self,
         plan: &Plan,
-        engine: &dyn Engine,
-        weights: &[f32],
-        noise: &NoiseSource,
-        step: u64,
-        watch: Option<&mut dyn Watch>,
+        at: StepContext<'_>,
+        watch: &mut dyn Watch,
     ) -> Result<Released<'_>, Error> {
-        let weighing = self.draw(plan, engine, weights, noise, step)?;
-        let denominator = weighing.as_ref().map_or(plan.batch, |weighing| weighing.denominator);
-        let sensitivity = weighing.as_ref().map(|weighing| weighing.clip.sensitivity());
+        let weights = self.draw(plan, at)?;
+        let denominator = weights.as_ref().map_or(plan.batch, |weights| weights.denominator);
+        let sensitivity = weights.as_ref().map(|weights| weights.clip.sensitivity());
         let mechanism = match (&plan.protection, sensitivity) {
             (Protection::None { .. }, _) => None,
             (Protection::Private { noise, .. }, Some(sensitivity)) => {
                 Some(noise.at(sensitivity, denominator)?)
             }
             (Protection::Private { .. }, None) => {
+                let step = at.step;
                 return Err(Error::Plan(format!(
                     "step {step} has noise and nothing that scales it"
                 )));
             }
         };
         let weight_of =
-            |place, norm| weighing.as_ref().map_or(1.0, |weighing| weighing.weight(place, norm));
+            |place, norm| weights.as_ref().map_or(1.0, |weights| weights.weight(place, norm));
         let (batch, gradient) = (&self.batch[..], &mut self.gradient[..]);
-        let outcome = match &weighing {
-            Some(_) => engine.weighted_sum(weights, batch, &weight_of, gradient),
-            None => engine.gradient_sum(weights, batch, gradient),
+        let outcome = match &weights {
+            Some(_) => at.engine.weighted_sum(at.weights, batch, &weight_of, gradient),
+            None => at.engine.gradient_sum(at.weights, batch, gradient),
         }
-        .map_err(|source| Error::Engine { step, source })?;
+        .map_err(|source| at.engine_error(source))?;
         gradient.iter_mut().for_each(|g| *g /= denominator as f32);
-        if let Some(watch) = watch {
-            watch.on_step(&StepView {
-                step,
-                plan,
-                engine,
-                weights,
-                batch,
-                mean: gradient,
-                weight_of: &weight_of,
-                sensitivity: sensitivity.map_or(0.0, |sensitivity| sensitivity.get()),
-                denominator,
-            })?;
-        }
+        watch.on_step(&StepView {
+            step: at.step,
+            plan,
+            engine: at.engine,
+            weights: at.weights,
+            batch,
+            mean: gradient,
+            weight_of: &weight_of,
+            sensitivity: sensitivity.map_or(0.0, |sensitivity| sensitivity.get()),
+            denominator,
+            mechanism: mechanism.as_deref(),
+        })?;
         let mut noise_variance = 0.0;
         if let Some(mechanism) = mechanism {
-            mechanism.perturb_in_place(gradient, noise, step)?;
+            mechanism.perturb_in_place(gradient, at.noise, at.step)?;
             if let Spread::Coordinates { std } = mechanism.spread(gradient.len()) {
                 noise_variance = std.powi(2);
             }
@@ -127,33 +141,26 @@ impl PrivateStep {
         Ok(Released { gradient, noise_variance, outcome })
     }
 
-    /// Draws the batch of `step`; `None` where nothing is clipped.
-    fn draw(
-        &mut self,
-        plan: &Plan,
-        engine: &dyn Engine,
-        weights: &[f32],
-        noise: &NoiseSource,
-        step: u64,
-    ) -> Result<Option<Weighing>, Error> {
+    /// Draws the batch of a step; `None` where nothing is clipped.
+    fn draw(&mut self, plan: &Plan, at: StepContext<'_>) -> Result<Option<Weights>, Error> {
         if let (Some(importance), Some(clip)) =
             (&plan.strategies.importance, plan.protection.clip())
         {
             let total = match self.norm_total {
-                Some(total) if !importance.is_due(step) => total,
+                Some(total) if !importance.is_due(at.step) => total,
                 _ => {
-                    let (sample, scratch) = (&mut self.batch, &mut self.gradient[..]);
-                    importance.release(clip, engine, weights, noise, step, (sample, scratch))?
+                    let scratch = Scratch { sample: &mut self.batch, gradient: &mut self.gradient };
+                    importance.release(clip, at, scratch)?
                 }
             };
             self.norm_total = Some(total);
-            return importance.draw(clip, total, noise, step, &mut self.batch).map(Some);
+            return importance.draw(clip, total, at, &mut self.batch).map(Some);
         }
-        self.sampler.draw(noise, step, &mut self.batch)?;
-        Ok(plan.protection.clip().map(|clip| Weighing {
+        self.sampler.draw(at.noise, at.step, &mut self.batch)?;
+        Ok(plan.protection.clip().map(|clip| Weights {
             clip: clip.clone(),
             denominator: plan.batch,
-            coins: None,
+            keep: None,
         }))
     }
 }

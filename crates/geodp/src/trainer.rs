@@ -4,10 +4,10 @@
 
 use crate::Error;
 use crate::engine::Engine;
-use crate::optimizer::{Clock, Optimizer};
-use crate::plan::Plan;
+use crate::optimizer::{Optimizer, OptimizerScalars};
+use crate::plan::{Facts, Plan};
 use crate::select::Selection;
-use crate::step::PrivateStep;
+use crate::step::{PrivateStep, StepContext};
 use crate::watch::Watch;
 use geodp_mechanism::NoiseSource;
 use geodp_nn::{BatchOutcome, Evaluation};
@@ -26,11 +26,11 @@ pub struct Trainer<'e> {
 
 /// What a trainer knows besides its tensors; made of releases only.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Progress {
+pub(crate) struct TrainerState {
     pub(crate) step: u64,
     pub(crate) selection: Selection,
     pub(crate) norm_total: Option<f64>,
-    pub(crate) clock: Clock,
+    pub(crate) optimizer: OptimizerScalars,
 }
 
 impl<'e> Trainer<'e> {
@@ -44,8 +44,8 @@ impl<'e> Trainer<'e> {
         weights: Vec<f32>,
         noise: NoiseSource,
     ) -> Result<Self, Error> {
-        let (records, dim) = (engine.records() as u64, engine.dim());
-        if (records, dim) != (plan.facts.records, plan.facts.dim) || weights.len() != dim {
+        let Facts { records, dim } = engine.facts();
+        if plan.facts != engine.facts() || weights.len() != dim {
             return Err(Error::Plan(format!(
                 "the plan is for {} records and {} parameters, but the engine has {records} and \
                  {dim}, and there are {} weights",
@@ -67,37 +67,26 @@ impl<'e> Trainer<'e> {
         })
     }
 
-    /// Makes the next step, or returns `None` when the plan's steps are done.
+    /// Makes the next step with `watch` looking at it before its noise ([`Silent`](crate::watch::Silent)
+    /// does not), or returns `None` when the plan's steps are done.
     ///
     /// The outcome (losses and norms of the batch) is computed on private data without noise: for
     /// the data's owner.
     ///
     /// # Errors
-    /// If the engine fails or training diverges; the trainer is then of no further use.
-    pub fn step(&mut self) -> Result<Option<BatchOutcome>, Error> {
-        self.advance(None)
-    }
-
-    /// The same, with `watch` looking at the step before its noise.
-    ///
-    /// # Errors
-    /// As [`Trainer::step`], and whatever `watch` gives.
-    pub fn step_watched(&mut self, watch: &mut dyn Watch) -> Result<Option<BatchOutcome>, Error> {
-        self.advance(Some(watch))
-    }
-
-    fn advance(&mut self, watch: Option<&mut dyn Watch>) -> Result<Option<BatchOutcome>, Error> {
+    /// If the engine fails or training diverges; the trainer is then of no further use. Whatever
+    /// `watch` gives.
+    pub fn step(&mut self, watch: &mut dyn Watch) -> Result<Option<BatchOutcome>, Error> {
         if self.is_done() {
             return Ok(None);
         }
-        let released = self.private.gradient(
-            &self.plan,
-            self.engine,
-            &self.weights,
-            &self.noise,
-            self.step,
-            watch,
-        )?;
+        let at = StepContext {
+            engine: self.engine,
+            weights: &self.weights,
+            noise: &self.noise,
+            step: self.step,
+        };
+        let released = self.private.gradient(&self.plan, at, watch)?;
         if !released.gradient.iter().all(|g| g.is_finite()) {
             return Err(Error::Diverged { step: self.step });
         }
@@ -122,7 +111,13 @@ impl<'e> Trainer<'e> {
     /// SUR: tests the step just made, and takes it back if it fails.
     fn keep_or_restore(&mut self, before: Vec<f32>, optimizer: Optimizer) -> Result<(), Error> {
         let Some(select) = &self.plan.strategies.select else { return Ok(()) };
-        if select.accepts(self.engine, &self.noise, self.step, &before, &self.weights)? {
+        let at = StepContext {
+            engine: self.engine,
+            weights: &before,
+            noise: &self.noise,
+            step: self.step,
+        };
+        if select.accepts(at, &self.weights)? {
             self.selection.accepted += 1;
         } else {
             self.selection.rejected += 1;
@@ -165,12 +160,12 @@ impl<'e> Trainer<'e> {
         self.plan.strategies.select.as_ref().map(|_| self.selection)
     }
 
-    pub(crate) fn progress(&self) -> Progress {
-        Progress {
+    pub(crate) fn state(&self) -> TrainerState {
+        TrainerState {
             step: self.step,
             selection: self.selection,
             norm_total: self.private.norm_total,
-            clock: self.optimizer.clock(),
+            optimizer: self.optimizer.scalars(),
         }
     }
 
@@ -182,11 +177,12 @@ impl<'e> Trainer<'e> {
     /// Goes to a stored position; `false` if it does not fit the model.
     pub(crate) fn restore(
         &mut self,
-        at: Progress,
+        at: TrainerState,
         weights: Vec<f32>,
         state: Vec<Vec<f32>>,
     ) -> bool {
-        let fits = weights.len() == self.weights.len() && self.optimizer.restore(state, at.clock);
+        let fits =
+            weights.len() == self.weights.len() && self.optimizer.restore(state, at.optimizer);
         if fits {
             self.weights = weights;
             self.step = at.step;

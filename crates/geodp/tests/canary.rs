@@ -11,6 +11,7 @@ use geodp::params::{ClipKind, Mechanism, PlanParams};
 use geodp::plan::Facts;
 use geodp::sampler::Sampling;
 use geodp::trainer::Trainer;
+use geodp::watch::Silent;
 use geodp_account::{Accountant, Adjacency, Event, PldAccountant};
 use geodp_mechanism::NoiseSource;
 use geodp_mechanism::sphere::to_spherical;
@@ -50,11 +51,8 @@ impl Canary {
 }
 
 impl Engine for Canary {
-    fn dim(&self) -> usize {
-        self.gradients[0].len()
-    }
-    fn records(&self) -> usize {
-        self.gradients.len()
+    fn facts(&self) -> Facts {
+        Facts { records: self.gradients.len() as u64, dim: self.gradients[0].len() }
     }
     fn weighted_sum(
         &self,
@@ -83,15 +81,14 @@ fn params(batch: u64, steps: u64, clip_norm: f64, noise_multiplier: f64) -> Plan
 /// The released gradient of every step, over `repeats` runs with seeds of their own. Runs are short:
 /// weights stay small, and f32 rounding does not blur their differences.
 fn releases(engine: &Canary, params: &PlanParams, repeats: u64) -> Vec<Vec<f64>> {
-    let facts = Facts { records: engine.records() as u64, dim: engine.dim() };
-    let plan = params.check(facts).unwrap();
+    let plan = params.check(engine.facts()).unwrap();
     let mut all = Vec::new();
     for seed in 0..repeats {
-        let start = vec![0.0; engine.dim()];
+        let start = vec![0.0; engine.facts().dim];
         let noise = NoiseSource::from_seed(seed);
         let mut trainer = Trainer::new(plan.clone(), engine, start, noise).unwrap();
         let mut before = trainer.weights().to_vec();
-        while trainer.step().unwrap().is_some() {
+        while trainer.step(&mut Silent).unwrap().is_some() {
             let after = trainer.weights().to_vec();
             let moved = before.iter().zip(&after).map(|(b, a)| f64::from(*b) - f64::from(*a));
             all.push(moved.collect());

@@ -3,8 +3,8 @@
 
 use geodp::config::{DataConfig, ModelConfig, RunConfig};
 use geodp::plan::Plan;
-use geodp::run::{Ended, Findings, Follow, Run, Silent};
-use geodp::watch::{StepView, Watch};
+use geodp::run::{Ended, Run};
+use geodp::watch::{Findings, Silent, StepView, Watch};
 use geodp::{Error, Statement};
 use geodp_report::Section;
 use std::path::Path;
@@ -23,15 +23,13 @@ impl Watch for Steps {
         self.seen.push(view.step);
         Ok(())
     }
-}
 
-impl Follow for Steps {
-    fn state(&self) -> Result<String, Error> {
+    fn save(&self) -> Result<Option<String>, Error> {
         self.states.set(self.states.get() + 1);
         if self.fails_at == Some(self.states.get()) {
             return Err(Error::Plan("no state".to_owned()));
         }
-        Ok(self.seen.iter().map(u64::to_string).collect::<Vec<_>>().join(" "))
+        Ok(Some(self.seen.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")))
     }
 
     fn restore(&mut self, state: &str) -> Result<(), Error> {
@@ -41,7 +39,7 @@ impl Follow for Steps {
     }
 
     fn findings(&self, _: &Plan, _: &Statement) -> Result<Option<Findings>, Error> {
-        let json = self.state()?;
+        let json = self.save()?.unwrap_or_default();
         Ok(Some(Findings { json, section: Section::new("What was followed") }))
     }
 }
@@ -63,7 +61,7 @@ fn config(measure: Option<u64>) -> RunConfig {
 }
 
 fn go_on(run: Run, follower: &mut Steps) -> Result<Ended, Error> {
-    run.execute_followed(follower, &mut Silent, &AtomicBool::new(false))
+    run.execute(follower, &mut Silent, &AtomicBool::new(false))
 }
 
 fn following(folder: &Path) -> Vec<String> {
@@ -115,7 +113,7 @@ fn lost_or_damaged_states_are_refused() {
 fn followers_and_configs_must_agree() {
     let parent = tempfile::tempdir().unwrap();
     let run = Run::create(&parent.path().join("a"), config(Some(1))).unwrap();
-    assert!(run.execute(&mut Silent, &AtomicBool::new(false)).is_err());
+    assert!(run.execute(&mut Silent, &mut Silent, &AtomicBool::new(false)).is_err());
     let run = Run::create(&parent.path().join("b"), config(None)).unwrap();
     assert!(go_on(run, &mut Steps::default()).is_err());
     assert!(Run::create(&parent.path().join("c"), config(Some(0))).is_err());

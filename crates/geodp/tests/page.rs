@@ -5,7 +5,8 @@ mod in_browser;
 
 use geodp::config::{DataConfig, ModelConfig, RunConfig};
 use geodp::params::Mechanism;
-use geodp::run::{Ended, Run, Silent};
+use geodp::run::{Ended, Run};
+use geodp::watch::Silent;
 
 /// Trains on MNIST's 0 and 1 and returns the page.
 fn report(name: &str, change: impl FnOnce(&mut RunConfig)) -> String {
@@ -21,7 +22,7 @@ fn report(name: &str, change: impl FnOnce(&mut RunConfig)) -> String {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join(name);
     let run = Run::create(&folder, config).unwrap();
-    let Ended::Finished(_) = run.execute(&mut Silent, &false.into()).unwrap() else {
+    let Ended::Finished(_) = run.execute(&mut Silent, &mut Silent, &false.into()).unwrap() else {
         panic!("nobody stopped it")
     };
     std::fs::read_to_string(folder.join("report.html")).unwrap()

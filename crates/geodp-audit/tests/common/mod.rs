@@ -1,6 +1,7 @@
 //! An engine with given gradients, and what its records contribute.
 
 use geodp::engine::{Engine, EngineError, WeightOf};
+use geodp::plan::Facts;
 use geodp_nn::BatchOutcome;
 
 /// A model whose per-record gradients are given and constant.
@@ -53,11 +54,8 @@ pub(crate) fn clip(gradient: &[f32], clip_norm: f64) -> Vec<f64> {
 }
 
 impl Engine for Given {
-    fn dim(&self) -> usize {
-        self.gradients[0].len()
-    }
-    fn records(&self) -> usize {
-        self.gradients.len()
+    fn facts(&self) -> Facts {
+        Facts { records: self.gradients.len() as u64, dim: self.gradients[0].len() }
     }
     fn weighted_sum(
         &self,
@@ -74,7 +72,7 @@ impl Engine for Given {
         batch: &[u32],
         gradients: &mut [f32],
     ) -> Result<(), EngineError> {
-        for (index, row) in batch.iter().zip(gradients.chunks_mut(self.dim())) {
+        for (index, row) in batch.iter().zip(gradients.chunks_mut(self.facts().dim)) {
             row.copy_from_slice(&self.gradients[*index as usize]);
         }
         Ok(())

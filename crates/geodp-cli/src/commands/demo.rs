@@ -8,6 +8,7 @@ use crate::interrupt;
 use crate::progress::TrainingBar;
 use geodp::config::{DataConfig, ModelConfig, RunConfig};
 use geodp::run::{Ended, Finished, Run};
+use geodp::watch::Silent;
 use geodp_mechanism::Mechanism;
 use geodp_report::format;
 use serde::Serialize;
@@ -55,7 +56,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
         let folder = out.join(mechanism.to_string());
         let run = Run::create(&folder, config(mechanism, args.epochs)).map_err(classify)?;
         let mut bar = TrainingBar::new(run.plan(), 0, &format!("{name:<10}"), json);
-        let ended = run.execute(&mut bar, stop).map_err(classify)?;
+        let ended = run.execute(&mut Silent, &mut bar, stop).map_err(classify)?;
         bar.finish();
         let Ended::Finished(finished) = ended else {
             eprintln!("stopped; the runs are in {}", out.display());

@@ -59,17 +59,14 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
         summary::announce(&run);
     }
     let plan = run.plan().clone();
-    let mut follower = follower(&run)?;
-    let ended = in_pool(args.threads, || match &mut follower {
-        Some(follower) => run.execute_followed(follower, &mut bar, stop),
-        None => run.execute(&mut bar, stop),
-    })?
-    .map_err(classify)?;
+    let mut measure = measure(&run)?;
+    let ended =
+        in_pool(args.threads, || run.execute(&mut measure, &mut bar, stop))?.map_err(classify)?;
     bar.finish();
     match ended {
         Ended::Finished(finished) => {
-            let measured = match &follower {
-                Some(follower) => follower.summary(&plan).map_err(bad_input)?,
+            let measured = match &measure {
+                Some(measure) => measure.summary(&plan).map_err(bad_input)?,
                 None => None,
             };
             summary::print(&finished, measured.as_ref(), &folder, json)
@@ -85,8 +82,8 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     }
 }
 
-/// The follower of a run that measures its records, at its beginning.
-fn follower(run: &Run) -> anyhow::Result<Option<Measure>> {
+/// The watch of a run that measures its records, at its beginning.
+fn measure(run: &Run) -> anyhow::Result<Option<Measure>> {
     let train = &run.config().train;
     let Some(count) = train.measure else { return Ok(None) };
     let source = match train.seed {

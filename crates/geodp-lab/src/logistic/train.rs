@@ -10,10 +10,10 @@
 
 use super::curves::{Curve, Protocol};
 use crate::Error;
-use geodp::engine::NetworkEngine;
+use geodp::engine::{Engine, NetworkEngine};
 use geodp::optimizer::OptimizerKind;
 use geodp::params::{PrivacyParams, TrainParams};
-use geodp::plan::Facts;
+use geodp::watch::Silent;
 use geodp::{PlanParams, trainer::Trainer};
 use geodp_data::{Dataset, Scaling, mnist};
 use geodp_mechanism::perturb::reference::perturb_spherical;
@@ -123,8 +123,7 @@ impl Digits {
         tick: &mut dyn FnMut(f64) -> Result<(), Error>,
     ) -> Result<Losses, Error> {
         let engine = NetworkEngine::new(&self.network, &self.data, Some(&self.data));
-        let facts = Facts { records: self.data.len() as u64, dim: self.network.dim() };
-        let plan = self.fair_params(curve, seed).check(facts)?;
+        let plan = self.fair_params(curve, seed).check(engine.facts())?;
         let weights = vec![0.0; self.network.dim()];
         let mut trainer = Trainer::new(plan, &engine, weights, NoiseSource::from_seed(seed))?;
         let mut curve_so_far = Losses { iterations: Vec::new(), losses: Vec::new() };
@@ -135,7 +134,7 @@ impl Digits {
                 curve_so_far.losses.push(trainer.evaluate()?.map_or(f64::NAN, |e| e.mean_loss));
             }
             tick(step as f64 / self.iterations as f64)?;
-            if trainer.step()?.is_none() {
+            if trainer.step(&mut Silent)?.is_none() {
                 return Ok(curve_so_far);
             }
         }

@@ -9,6 +9,7 @@
 
 use super::train::{Training, advance};
 use crate::Error;
+use geodp::watch::Silent;
 use serde::{Deserialize, Serialize};
 
 /// Randomness of every search, unlike that of any seed of a table.
@@ -56,7 +57,7 @@ pub fn search(
         let mut inner = |share: f64| tick((at + share) / rates.len() as f64);
         let mut accuracies = Vec::new();
         for moment in moments(trainer.plan().steps()) {
-            match advance(&mut trainer, moment, None, &mut inner)? {
+            match advance(&mut trainer, moment, &mut Silent, &mut inner)? {
                 Some((accuracy, _)) => accuracies.push(accuracy),
                 None => {
                     accuracies.clear();

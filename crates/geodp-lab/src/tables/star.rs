@@ -9,6 +9,7 @@
 use super::rows::{Method, Noise};
 use super::train::{CLIP_NORM, Training};
 use crate::Error;
+use geodp::watch::Silent;
 use geodp_mechanism::{Clip, Mechanism, analysis};
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +59,7 @@ pub fn measure(
             norms.push(norm / CLIP_NORM);
         }
         tick(trainer.steps_done() as f64 / trainer.plan().steps() as f64)?;
-        if trainer.step()?.is_none() {
+        if trainer.step(&mut Silent)?.is_none() {
             break;
         }
     }

@@ -3,14 +3,14 @@
 use super::loss::Loss;
 use super::rows::Method;
 use crate::Error;
-use geodp::engine::NetworkEngine;
+use geodp::engine::{Engine, NetworkEngine};
 use geodp::importance::{ImportanceParams, Keep};
 use geodp::optimizer::OptimizerKind;
 use geodp::params::{PrivacyParams, TrainParams};
-use geodp::plan::Facts;
 use geodp::select::{SelectParams, Selection};
 use geodp::statement::Claim;
 use geodp::trainer::Trainer;
+use geodp::watch::Watch;
 use geodp::{PlanParams, Statement};
 use geodp_audit::measure::Measure;
 use geodp_data::Split;
@@ -145,8 +145,7 @@ impl Training<'_> {
     /// # Errors
     /// Parameters that make no plan.
     pub fn start<'e>(&self, engine: &'e NetworkEngine<'e>) -> Result<Trainer<'e>, Error> {
-        let facts = Facts { records: self.data.train.len() as u64, dim: self.network.dim() };
-        let plan = self.params().check(facts)?;
+        let plan = self.params().check(engine.facts())?;
         let weights = self.network.init(self.seed);
         Ok(Trainer::new(plan, engine, weights, NoiseSource::from_seed(self.seed))?)
     }
@@ -161,7 +160,7 @@ impl Training<'_> {
         let records = self.data.train.len() as u64;
         let source = NoiseSource::from_seed(self.seed);
         let mut measure = Measure::new(records, FOLLOWED, MEASURE_EVERY, &source)?;
-        let test = advance(&mut trainer, u64::MAX, Some(&mut measure), tick)?;
+        let test = advance(&mut trainer, u64::MAX, &mut measure, tick)?;
         let steps = trainer.steps_done();
         Ok(Outcome {
             accuracy: test.map(|t| t.0),
@@ -185,15 +184,11 @@ impl Training<'_> {
 pub fn advance(
     trainer: &mut Trainer<'_>,
     until: u64,
-    mut measure: Option<&mut Measure>,
+    watch: &mut dyn Watch,
     tick: &mut dyn FnMut(f64) -> Result<(), Error>,
 ) -> Result<Option<(f64, f64)>, Error> {
     while !trainer.is_done() && trainer.steps_done() < until {
-        let stepped = match measure.as_deref_mut() {
-            Some(measure) => trainer.step_watched(measure),
-            None => trainer.step(),
-        };
-        match stepped {
+        match trainer.step(watch) {
             Ok(_) => {}
             Err(geodp::Error::Diverged { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),

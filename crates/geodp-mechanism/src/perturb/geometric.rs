@@ -32,6 +32,12 @@ pub struct Geometric {
     batch: f64,
 }
 
+/// √(d+2)·β·π/B in radians: how far GeoDP assumes that one record turns a mean over B. Nothing
+/// enforces it.
+pub fn assumed_turn(dim: usize, batch: u64, beta: f64) -> f64 {
+    angle_std(dim, 1.0, batch as f64, beta)
+}
+
 /// √(d+2)·β·π·σ/B in radians: the formula of GeoDP's direction, here only. With σ = 1 it is how far
 /// one record is assumed to turn the mean.
 pub(crate) fn angle_std(dim: usize, noise_multiplier: f64, batch: f64, beta: f64) -> f64 {
@@ -71,11 +77,6 @@ impl Geometric {
     pub fn angle_std(&self, dim: usize) -> f64 {
         angle_std(dim, self.noise_multiplier, self.batch, self.beta)
     }
-
-    /// √(d+2)·β·π/B: how far one record is assumed to turn the mean, in radians. Nothing enforces it.
-    pub fn assumed_turn(&self, dim: usize) -> f64 {
-        angle_std(dim, 1.0, self.batch, self.beta)
-    }
 }
 
 impl<R: Real> Perturb<R> for Geometric {
@@ -83,7 +84,7 @@ impl<R: Real> Perturb<R> for Geometric {
         Spread::Polar {
             magnitude_std: self.magnitude_std,
             angle_std: self.angle_std(dim),
-            assumed_turn: self.assumed_turn(dim),
+            assumed_turn: angle_std(dim, 1.0, self.batch, self.beta),
         }
     }
 

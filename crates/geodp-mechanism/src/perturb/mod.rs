@@ -18,7 +18,7 @@ pub mod reference;
 
 pub use exact::{ExactGaussian, ExactMean, PerturbSum, mean_into, release_scalar};
 pub use gaussian::Gaussian;
-pub use geometric::Geometric;
+pub use geometric::{Geometric, assumed_turn};
 pub use polar::{CertifiedPolar, PolarCounts, PolarParams, PolarRelease, PolarState, StepKind};
 
 use crate::Error;

@@ -15,9 +15,29 @@ impl PlanParams {
     /// # Errors
     /// [`Error::Plan`] with what is wrong and what to do.
     pub fn check(&self, facts: Facts) -> Result<Plan, Error> {
+        self.check_clipped(facts, self.check_clip()?, self.privacy.clip.to_string())
+    }
+
+    /// The same with a clipping rule of one's own instead of `clip` and `clip_norm`. [`Clip`] holds
+    /// the rule to its C, whatever it answers, so the noise fits it.
+    ///
+    /// # Errors
+    /// [`Error::Plan`] with what is wrong and what to do.
+    pub fn check_with_clip(&self, facts: Facts, clip: Clip) -> Result<Plan, Error> {
+        if self.privacy.clip_norm.is_some() || self.privacy.clip != ClipKind::Flat {
+            return refuse("clip and clip_norm are given, and a rule of your own too; give one");
+        }
+        self.check_clipped(facts, Some(clip), "a rule of its own".to_owned())
+    }
+
+    fn check_clipped(
+        &self,
+        facts: Facts,
+        clip: Option<Clip>,
+        clip_name: String,
+    ) -> Result<Plan, Error> {
         let (batch, steps) = self.check_length(facts)?;
         self.check_measure()?;
-        let clip = self.check_clip()?;
         let sampling = self.privacy.sampling;
         let per_epoch = Sampler::steps_per_epoch(sampling, facts.records, batch);
         let strategies = self.check_strategies(facts, batch, per_epoch)?;
@@ -34,12 +54,13 @@ impl PlanParams {
                 }
             };
         Ok(Plan {
+            params: self.clone(),
             facts,
             batch,
             steps: protection.steps_within_limit(steps),
             sampling,
             protection,
-            clip_kind: self.privacy.clip,
+            clip_name,
             strategies,
             learning_rate: self.check_learning_rate()?,
             optimizer: self.check_optimizer()?,

@@ -8,9 +8,9 @@
 
 use super::files;
 use crate::Error;
-use crate::optimizer::Clock;
+use crate::optimizer::OptimizerScalars;
 use crate::select::Selection;
-use crate::trainer::Progress;
+use crate::trainer::TrainerState;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -59,10 +59,10 @@ pub(crate) struct Strategy {
 
 impl Position {
     /// This position moved to where a trainer stands.
-    pub(crate) fn moved_to(&self, at: Progress) -> Self {
+    pub(crate) fn moved_to(&self, at: TrainerState) -> Self {
         let strategy = Strategy {
-            optimizer_steps: at.clock.steps,
-            optimizer_noise_bits: at.clock.noise_variance.to_bits(),
+            optimizer_steps: at.optimizer.steps,
+            optimizer_noise_bits: at.optimizer.noise_variance.to_bits(),
             norm_total_bits: at.norm_total.map(f64::to_bits),
             selection: at.selection,
         };
@@ -70,13 +70,13 @@ impl Position {
     }
 
     /// Where a trainer is to stand.
-    pub(crate) fn progress(&self) -> Progress {
+    pub(crate) fn state(&self) -> TrainerState {
         let strategy = &self.strategy;
-        Progress {
+        TrainerState {
             step: self.step,
             selection: strategy.selection,
             norm_total: strategy.norm_total_bits.map(f64::from_bits),
-            clock: Clock {
+            optimizer: OptimizerScalars {
                 steps: strategy.optimizer_steps,
                 noise_variance: f64::from_bits(strategy.optimizer_noise_bits),
             },
@@ -188,15 +188,15 @@ mod tests {
 
     #[test]
     fn a_trainers_position_comes_back() {
-        let at = Progress {
+        let at = TrainerState {
             step: 7,
             selection: Selection { accepted: 3, rejected: 4 },
             norm_total: Some(1.0 / 3.0),
-            clock: Clock { steps: 3, noise_variance: 1e-17 / 3.0 },
+            optimizer: OptimizerScalars { steps: 3, noise_variance: 1e-17 / 3.0 },
         };
         let checkpoint = Checkpoint { position: example().position.moved_to(at), ..example() };
         let read = Checkpoint::from_bytes(&checkpoint.to_bytes()).unwrap();
-        assert_eq!(read.position.progress(), at);
+        assert_eq!(read.position.state(), at);
         assert_eq!(read.position.ledger_head, "h");
     }
 

@@ -3,50 +3,55 @@
 //! The statement comes last: its presence says that the run is finished and everything else is in
 //! place. A crash before it leaves a run that resumes at its last step and finishes again.
 
-use super::books::Books;
-use super::follow::{self, Follow};
+use super::log::RunLog;
 use super::metrics::BlockMetrics;
-use super::{Finished, Observer, files, open};
+use super::{Finished, files, follow, open};
 use crate::Error;
-use crate::config::RunConfig;
-use crate::model_file::ModelFile;
-use crate::plan::Plan;
-use crate::report::{self, Story};
+use crate::engine::{About, Engine};
+use crate::report::{self, ReportInputs};
 use crate::select::Selection;
 use crate::statement::Statement;
-use geodp_data::Split;
-use geodp_report::Section;
+use crate::watch::{Observer, Watch};
 use std::path::Path;
 
+/// What the steps came to.
+pub(super) struct Trained {
+    pub(super) weights: Vec<f32>,
+    pub(super) selection: Option<Selection>,
+}
+
 pub(super) fn finish(
-    books: Books,
-    config: &RunConfig,
-    split: &Split,
-    (weights, selection): (Vec<f32>, Option<Selection>),
+    log: RunLog,
+    engine: &dyn Engine,
+    config_toml: &str,
+    Trained { weights, selection }: Trained,
+    watch: &dyn Watch,
     observer: &mut dyn Observer,
-    follower: Option<&dyn Follow>,
 ) -> Result<Finished, Error> {
-    let Books { folder, plan, ledger, charged, metrics, .. } = books;
+    let RunLog { folder, plan, ledger, charged, metrics, .. } = log;
     let statement = Statement::new(&plan, charged, selection)?;
-    let model = ModelFile {
-        spec: config.model.spec(&split.train),
-        class_names: split.train.class_names().to_vec(),
-        statement: statement.headline(),
-        weights: weights.clone(),
-    };
-    files::write_atomically(&folder.join("model.safetensors"), &model.to_bytes()?)?;
-    let findings = match follower {
-        Some(follower) => follower.findings(&plan, &statement)?,
-        None => None,
-    };
+    let model = engine
+        .model_file(&weights, &statement.headline())
+        .map_err(|source| Error::Engine { step: plan.steps, source })?;
+    files::write_atomically(&folder.join("model.safetensors"), &model)?;
+    let findings = watch.findings(&plan, &statement)?;
     if let Some(findings) = &findings {
         files::write_secret(&follow::findings_path(&folder), findings.json.as_bytes())?;
     }
-    let ledger = (ledger.records(), ledger.head());
-    let section = findings.map(|findings| findings.section);
-    let page = page(config, &plan, split, &statement, &metrics, ledger, section)?;
+    let about = engine.about();
+    let page = report::html(&ReportInputs {
+        plan: &plan,
+        data_name: &about.data,
+        model_name: &about.model,
+        statement: &statement,
+        metrics: &metrics,
+        config_toml,
+        ledger_records: ledger.records(),
+        ledger_head: ledger.head(),
+        measured: findings.map(|findings| findings.section),
+    });
     files::write_atomically(&folder.join("report.html"), page.as_bytes())?;
-    if let Some(warning) = nothing_learned(&metrics, split) {
+    if let Some(warning) = nothing_learned(&metrics, &about) {
         observer.on_warning(&warning);
     }
     let json = serde_json::to_string_pretty(&statement)
@@ -68,40 +73,12 @@ pub(super) fn delete_key(folder: &Path) -> Result<(), Error> {
         .map_err(|source| Error::Write { path: key, source })
 }
 
-/// The report page of a run as it stands; `ledger` is its number of lines and its last hash.
-pub(super) fn page(
-    config: &RunConfig,
-    plan: &Plan,
-    split: &Split,
-    statement: &Statement,
-    metrics: &[BlockMetrics],
-    ledger: (u64, &str),
-    measured: Option<Section>,
-) -> Result<String, Error> {
-    Ok(report::html(&Story {
-        config,
-        plan,
-        statement,
-        metrics,
-        data_name: split.train.name(),
-        model_name: config.model.to_string(),
-        config_toml: &config.to_toml()?,
-        ledger_records: ledger.0,
-        ledger_head: ledger.1,
-        measured,
-    }))
-}
-
 /// A loud word if the model does no better than always answering the commonest class.
-fn nothing_learned(metrics: &[BlockMetrics], split: &Split) -> Option<String> {
+fn nothing_learned(metrics: &[BlockMetrics], about: &About) -> Option<String> {
     let test = metrics.iter().rev().find_map(|m| m.test)?;
-    let mut counts = vec![0_usize; split.test.classes()];
-    for label in split.test.labels() {
-        counts[*label as usize] += 1;
-    }
-    let commonest = *counts.iter().max()? as f64 / split.test.len() as f64;
+    let commonest = about.chance_accuracy?;
     // One standard error of the accuracy: below that, it is the same.
-    let error = (commonest * (1.0 - commonest) / split.test.len() as f64).sqrt();
+    let error = (commonest * (1.0 - commonest) / test.records as f64).sqrt();
     (test.accuracy <= commonest + error).then(|| {
         format!(
             "NOTHING WAS LEARNED: test accuracy {:.1} % is no better than always answering the \

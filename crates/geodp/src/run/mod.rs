@@ -6,7 +6,7 @@
 //! | `ledger.jsonl` | every charged event, hash-chained, durable before its release |
 //! | `checkpoint` | weights, optimiser, position; replaced atomically |
 //! | `metrics.jsonl` | losses, accuracies, norms; for the data's owner |
-//! | `following-STEP.json`, `measured.json` | what a follower knows, and what it found; for the owner |
+//! | `following-STEP.json`, `measured.json` | what a watch knows, and what it found; for the owner |
 //! | `noise.key` | the noise's key while the run is unfinished; for the owner; deleted at the end |
 //! | `model.safetensors`, `statement.json`, `report.html` | the result |
 //!
@@ -14,65 +14,41 @@
 //! weights are seen (checkpoint, metrics, model) only after. A killed run resumes at its last
 //! checkpoint and repeats the steps since with the same batches and the same noise: the same bits
 //! are released again, so nothing is charged twice and nothing is missed.
+//!
+//! [`Run::create`] makes everything from a config. [`Run::create_with`] takes a plan and an engine of
+//! one's own: the same folder, ledger, checkpoints and resuming.
 
-mod books;
 pub(crate) mod checkpoint;
+mod configured;
 pub(crate) mod files;
 mod finish;
 mod follow;
+mod log;
 pub mod metrics;
 mod open;
 mod review;
 mod standalone;
 
+pub use configured::Configured;
 pub use files::write_atomically;
-pub use follow::{Findings, Follow};
 pub use metrics::{BlockMetrics, TestMetrics};
 pub use review::Review;
 
 use crate::Error;
 use crate::config::RunConfig;
-use crate::engine::NetworkEngine;
+use crate::engine::Engine;
 use crate::plan::Plan;
 use crate::statement::Statement;
 use crate::trainer::Trainer;
-use books::Books;
+use crate::watch::{Observer, Watch};
 use checkpoint::Checkpoint;
 use files::FolderLock;
 use geodp_data::Split;
 use geodp_mechanism::NoiseSource;
 use geodp_nn::Network;
+use log::RunLog;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// What a run tells while it works. All methods have empty defaults.
-pub trait Observer {
-    /// After every step.
-    fn on_step(&mut self, _progress: &Progress) {}
-    /// After every block, with everything measured.
-    fn on_block(&mut self, _metrics: &BlockMetrics) {}
-    /// Something the user should read.
-    fn on_warning(&mut self, _message: &str) {}
-}
-
-/// An observer that does not look.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Silent;
-
-impl Observer for Silent {}
-
-/// Where a run stands within a block.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress {
-    /// Steps done.
-    pub step: u64,
-    /// Steps of the plan.
-    pub steps: u64,
-    /// Records used in this step.
-    pub records: usize,
-    /// Mean training loss of this step's records (private), if there were any.
-    pub loss: Option<f64>,
-}
 
 /// How a run ended.
 #[derive(Debug)]
@@ -105,41 +81,43 @@ impl Finished {
     }
 }
 
-/// A run whose folder is held by this process.
-pub struct Run {
-    config: RunConfig,
-    split: Split,
-    network: Network,
+/// A run whose folder is held by this process. Its engine is made from a config, or one's own.
+pub struct Run<E = Configured> {
+    engine: E,
     noise: NoiseSource,
     start: Checkpoint,
-    books: Books,
+    log: RunLog,
+    /// The text of `run.toml`.
+    text: String,
     _lock: FolderLock,
 }
 
 impl Run {
-    /// The plan, calibrated.
-    pub fn plan(&self) -> &Plan {
-        &self.books.plan
-    }
-
     /// The config, as `run.toml` has it.
     pub fn config(&self) -> &RunConfig {
-        &self.config
+        &self.engine.config
     }
 
     /// The records.
     pub fn split(&self) -> &Split {
-        &self.split
+        &self.engine.split
     }
 
     /// The network.
     pub fn network(&self) -> &Network {
-        &self.network
+        &self.engine.network
+    }
+}
+
+impl<E: Engine> Run<E> {
+    /// The plan, calibrated.
+    pub fn plan(&self) -> &Plan {
+        &self.log.plan
     }
 
     /// The run folder.
     pub fn folder(&self) -> &Path {
-        &self.books.folder
+        &self.log.folder
     }
 
     /// Steps done so far.
@@ -149,66 +127,50 @@ impl Run {
 
     /// Trains to the end of the plan, or until `stop` is set (then to the end of a step).
     ///
-    /// # Errors
-    /// A failed write, a diverging training, a failing engine. Nothing is lost: the run can be
-    /// resumed from its last checkpoint.
-    pub fn execute(self, observer: &mut dyn Observer, stop: &AtomicBool) -> Result<Ended, Error> {
-        if self.config.train.measure.is_some() {
-            let reason = "the run measures its records: give its follower to execute_followed";
-            return Err(Error::Plan(reason.to_owned()));
-        }
-        self.work(observer, stop, None)
-    }
-
-    /// The same with a follower, which sees every step once, however often the run is killed and
-    /// resumed. For runs whose config says `measure`.
+    /// `watch` sees every step once, however often the run is killed and resumed; `observer` hears
+    /// how it goes. [`Silent`](crate::watch::Silent) is both and does neither.
     ///
     /// # Errors
-    /// As [`execute`](Self::execute), and whatever the follower gives; a follower for a run that does
-    /// not measure.
-    pub fn execute_followed(
+    /// A failed write, a diverging training, a failing engine or watch. Nothing is lost: the run can
+    /// be resumed from its last checkpoint. A watch that keeps a state where the plan does not say
+    /// `measure`, or the other way round.
+    pub fn execute(
         self,
-        follower: &mut dyn Follow,
+        watch: &mut dyn Watch,
         observer: &mut dyn Observer,
         stop: &AtomicBool,
     ) -> Result<Ended, Error> {
-        if self.config.train.measure.is_none() {
-            let reason = "the run's config does not say measure, so its follower would be lost";
-            return Err(Error::Plan(reason.to_owned()));
+        let Self { engine, noise, start, mut log, text, _lock } = self;
+        match (log.plan.params.train.measure, watch.save()?) {
+            (Some(_), None) => {
+                let reason = "the run measures its records: give it a watch that keeps a state";
+                return Err(Error::Plan(reason.to_owned()));
+            }
+            (None, Some(_)) => {
+                let reason = "the run's config does not say measure, so its watch would be lost";
+                return Err(Error::Plan(reason.to_owned()));
+            }
+            (Some(_), Some(_)) => follow::restore(&log.folder, start.position.step, watch)?,
+            (None, None) => {}
         }
-        follow::restore(&self.books.folder, self.steps_done(), follower)?;
-        self.work(observer, stop, Some(follower))
-    }
-
-    fn work(
-        self,
-        observer: &mut dyn Observer,
-        stop: &AtomicBool,
-        mut follower: Option<&mut dyn Follow>,
-    ) -> Result<Ended, Error> {
-        let Self { config, split, network, noise, start, mut books, _lock } = self;
-        for warning in books.plan.warnings() {
+        for warning in log.plan.warnings() {
             observer.on_warning(warning);
         }
-        let engine = NetworkEngine::new(&network, &split.train, Some(&split.test));
         let Checkpoint { position, weights, optimizer_state } = start;
-        let mut trainer = Trainer::new(books.plan.clone(), &engine, weights.clone(), noise)?;
-        if !trainer.restore(position.progress(), weights, optimizer_state) {
+        let mut trainer = Trainer::new(log.plan.clone(), &engine, weights.clone(), noise)?;
+        if !trainer.restore(position.state(), weights, optimizer_state) {
             let reason = "the checkpoint does not fit the model".to_owned();
-            return Err(Error::NotResumable { folder: books.folder, reason });
+            return Err(Error::NotResumable { folder: log.folder, reason });
         }
         while !trainer.is_done() {
-            // Reborrowed for one block.
-            let follower = follower.as_mut().map(|follower| &mut **follower as &mut dyn Follow);
-            books.run_block(&mut trainer, observer, stop, follower)?;
+            log.run_block(&mut trainer, watch, observer, stop)?;
             if stop.load(Ordering::Relaxed) && !trainer.is_done() {
                 return Ok(Ended::Interrupted { step: trainer.steps_done() });
             }
         }
-        let (weights, selection) = (trainer.weights().to_vec(), trainer.selection());
-        let result = (weights, selection);
-        let follower = follower.as_deref();
-        let finished = finish::finish(books, &config, &split, result, observer, follower)?;
+        let result =
+            finish::Trained { weights: trainer.weights().to_vec(), selection: trainer.selection() };
+        let finished = finish::finish(log, &engine, &text, result, watch, observer)?;
         Ok(Ended::Finished(Box::new(finished)))
     }
 }

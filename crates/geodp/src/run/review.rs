@@ -1,14 +1,16 @@
 //! Looking at a run without touching it: where it stands, what it was charged, its page anew.
 
-use super::books::Books;
 use super::checkpoint::Checkpoint;
+use super::configured::Configured;
+use super::log::RunLog;
 use super::metrics::{self, BlockMetrics};
-use super::{files, finish, follow};
+use super::{files, follow};
 use crate::Error;
 use crate::config::RunConfig;
-use crate::plan::{Facts, Plan};
+use crate::engine::Engine;
+use crate::plan::Plan;
+use crate::report::{self, ReportInputs};
 use crate::statement::Statement;
-use geodp_data::Split;
 use geodp_report::Section;
 use std::path::{Path, PathBuf};
 
@@ -23,8 +25,7 @@ pub struct Review {
     /// What the ledger's charges amount to.
     pub statement: Statement,
     folder: PathBuf,
-    config: RunConfig,
-    split: Split,
+    engine: Configured,
     metrics: Vec<BlockMetrics>,
     ledger: (u64, String),
 }
@@ -41,14 +42,12 @@ impl Review {
             return Err(Error::NotAModel { folder: folder.to_owned(), reason });
         }
         let config = RunConfig::read(&config_path)?;
-        let split = config.data.load()?;
-        let dim = config.model.spec(&split.train).build()?.dim();
-        let facts = Facts { records: split.train.len() as u64, dim };
-        let plan = config.plan_params().check(facts)?;
+        let engine = Configured::load(config)?;
+        let plan = engine.config.plan_params().check(engine.facts())?;
         let position = Checkpoint::read(&folder.join("checkpoint"))?.position;
         let step = position.step;
-        let selection = plan.strategies.select.as_ref().map(|_| position.progress().selection);
-        let charges = Books::read_ledger(folder)?;
+        let selection = plan.strategies.select.as_ref().map(|_| position.state().selection);
+        let charges = RunLog::read_ledger(folder)?;
         let statement = Statement::new(&plan, charges.steps, selection)?;
         Ok(Self {
             finished: folder.join("statement.json").exists(),
@@ -56,8 +55,7 @@ impl Review {
             plan,
             statement,
             folder: folder.to_owned(),
-            config,
-            split,
+            engine,
             metrics: metrics::read_until(&folder.join("metrics.jsonl"), step)?,
             ledger: (charges.records, charges.head),
         })
@@ -84,15 +82,18 @@ impl Review {
     /// A failed write.
     pub fn write_report(&self, measured: Option<Section>) -> Result<PathBuf, Error> {
         let path = self.folder.join("report.html");
-        let page = finish::page(
-            &self.config,
-            &self.plan,
-            &self.split,
-            &self.statement,
-            &self.metrics,
-            (self.ledger.0, &self.ledger.1),
+        let about = self.engine.about();
+        let page = report::html(&ReportInputs {
+            plan: &self.plan,
+            statement: &self.statement,
+            metrics: &self.metrics,
+            data_name: &about.data,
+            model_name: &about.model,
+            config_toml: &self.engine.config.to_toml()?,
+            ledger_records: self.ledger.0,
+            ledger_head: &self.ledger.1,
             measured,
-        )?;
+        });
         files::write_atomically(&path, page.as_bytes())?;
         Ok(path)
     }

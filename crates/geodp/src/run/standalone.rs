@@ -23,7 +23,7 @@ impl Trainer<'_> {
             ledger_records: 0,
             ledger_head: String::new(),
         }
-        .moved_to(self.progress());
+        .moved_to(self.state());
         let (weights, optimizer_state) = (self.weights().to_vec(), self.optimizer_state().to_vec());
         Checkpoint { position, weights, optimizer_state }.write(path)
     }
@@ -36,7 +36,7 @@ impl Trainer<'_> {
         let Checkpoint { position, weights, optimizer_state } = Checkpoint::read(path)?;
         let fits = position.config == tag
             && position.step <= self.plan().steps()
-            && self.restore(position.progress(), weights, optimizer_state);
+            && self.restore(position.state(), weights, optimizer_state);
         if fits {
             return Ok(());
         }

@@ -6,10 +6,11 @@ use geodp::importance::ImportanceParams;
 use geodp::optimizer::{Moments, OptimizerKind};
 use geodp::params::{Mechanism, PlanParams};
 use geodp::plan::Facts;
-use geodp::run::{Ended, Observer, Progress, Run, Silent};
+use geodp::run::{Ended, Run};
 use geodp::sampler::Sampling;
 use geodp::select::{SelectParams, Selection};
 use geodp::statement::{Claim, Statement};
+use geodp::watch::{Observer, Progress, Silent};
 use geodp_account::{Accountant, Adjacency, Event, Ledger, Method, PldAccountant};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -160,7 +161,8 @@ fn config(params: &PlanParams) -> RunConfig {
 }
 
 fn finish(run: Run) -> (Vec<f32>, Statement) {
-    let Ended::Finished(finished) = run.execute(&mut Silent, &AtomicBool::new(false)).unwrap()
+    let Ended::Finished(finished) =
+        run.execute(&mut Silent, &mut Silent, &AtomicBool::new(false)).unwrap()
     else {
         panic!("it was not stopped")
     };
@@ -171,7 +173,7 @@ fn interrupted(folder: &Path, config: &RunConfig) -> (Vec<f32>, Statement) {
     let mut run = Run::create(folder, config.clone()).unwrap();
     for at in [2, 6, 7] {
         let stop = AtomicBool::new(false);
-        run.execute(&mut StopAfter(at, &stop), &stop).unwrap();
+        run.execute(&mut Silent, &mut StopAfter(at, &stop), &stop).unwrap();
         run = Run::resume(folder).unwrap();
     }
     finish(run)

@@ -12,6 +12,7 @@ use geodp::engine::{Engine, EngineError, WeightOf};
 use geodp::importance::ImportanceParams;
 use geodp::optimizer::{Moments, OptimizerKind};
 use geodp::params::{ClipKind, Mechanism, PlanParams};
+use geodp::plan::Facts;
 use geodp::select::SelectParams;
 use geodp_nn::BatchOutcome;
 
@@ -44,11 +45,8 @@ fn norm(vector: &[f64]) -> f64 {
 }
 
 impl Engine for Points {
-    fn dim(&self) -> usize {
-        self.0[0].len()
-    }
-    fn records(&self) -> usize {
-        self.0.len()
+    fn facts(&self) -> Facts {
+        Facts { records: self.0.len() as u64, dim: self.0[0].len() }
     }
     fn weighted_sum(
         &self,

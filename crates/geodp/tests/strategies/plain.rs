@@ -12,13 +12,13 @@ use std::f64::consts::PI;
 
 /// Weights after all steps, and how many steps were accepted.
 pub(crate) fn train(points: &Points, params: &PlanParams, noise: &NoiseSource) -> (Vec<f32>, u64) {
-    let records = points.records();
+    let records = points.facts().records as usize;
     let (privacy, train) = (&params.privacy, &params.train);
     let c = privacy.clip_norm.unwrap();
     let sigma = privacy.noise_multiplier.unwrap();
     let b = train.batch.unwrap() as f64;
     let eta = train.learning_rate.unwrap();
-    let dim = points.dim();
+    let dim = points.facts().dim;
     let mut w = vec![0.0f32; dim];
     let (mut first, mut second) = (vec![0.0f64; dim], vec![0.0f64; dim]);
     let (mut t, mut phi, mut k, mut accepted) = (0, 0.0, 0.0, 0);

@@ -2,14 +2,14 @@
 
 use crate::{Points, combinations, plain};
 use geodp::engine::Engine;
-use geodp::plan::Facts;
 use geodp::trainer::Trainer;
+use geodp::watch::Silent;
 use geodp_mechanism::NoiseSource;
 
 #[test]
 fn every_combination_takes_the_steps_of_the_plain_implementation() {
     let points = Points::spread(40, 5);
-    let facts = Facts { records: points.records() as u64, dim: points.dim() };
+    let facts = points.facts();
     let combinations = combinations(25);
     assert_eq!(combinations.len(), 2 * 3 * 4 * 4 - 3 * 4);
     let (mut rejected, mut steps) = (0, 0);
@@ -17,9 +17,9 @@ fn every_combination_takes_the_steps_of_the_plain_implementation() {
         let plan = params.check(facts).unwrap_or_else(|error| panic!("{name}: {error}"));
         let noise = NoiseSource::from_seed(at as u64);
         let (expected, accepted) = plain::train(&points, params, &noise);
-        let start = vec![0.0; points.dim()];
+        let start = vec![0.0; points.facts().dim];
         let mut trainer = Trainer::new(plan, &points, start, noise).unwrap();
-        while trainer.step().unwrap().is_some() {}
+        while trainer.step(&mut Silent).unwrap().is_some() {}
         for (got, expected) in trainer.weights().iter().zip(&expected) {
             assert!((got - expected).abs() < 2e-5, "{name}: {got} instead of {expected}");
         }

@@ -8,7 +8,7 @@ use geodp::params::{Mechanism, PlanParams};
 use geodp::plan::Facts;
 use geodp::select::SelectParams;
 use geodp::trainer::Trainer;
-use geodp::watch::{StepView, Watch};
+use geodp::watch::{Silent, StepView, Watch};
 use geodp_mechanism::NoiseSource;
 
 /// What every step had before its noise.
@@ -46,15 +46,15 @@ fn run(
     points: &Points,
     params: &PlanParams,
 ) -> (Notes, Vec<Vec<f64>>, Option<geodp::select::Selection>) {
-    let facts = Facts { records: points.records() as u64, dim: points.dim() };
+    let facts = points.facts();
     let plan = params.check(facts).unwrap();
     let rate = params.train.learning_rate.unwrap();
-    let start = vec![0.0; points.dim()];
+    let start = vec![0.0; points.facts().dim];
     let mut trainer = Trainer::new(plan, points, start, NoiseSource::from_seed(11)).unwrap();
     let (mut notes, mut releases) = (Notes::default(), Vec::new());
     loop {
         let before = trainer.weights().to_vec();
-        if trainer.step_watched(&mut notes).unwrap().is_none() {
+        if trainer.step(&mut notes).unwrap().is_none() {
             return (notes, releases, trainer.selection());
         }
         let moved = before.iter().zip(trainer.weights());
@@ -179,7 +179,7 @@ fn steps_are_accepted_with_their_chances() {
             let mut trainer = Trainer::new(plan, &engine, vec![0.0; 2], noise).unwrap();
             let mut before = trainer.weights().to_vec();
             let mut counted = 0;
-            while trainer.step().unwrap().is_some() {
+            while trainer.step(&mut Silent).unwrap().is_some() {
                 let now = trainer.selection().unwrap().accepted;
                 assert_eq!(now > counted, trainer.weights() != before, "kept or taken back");
                 (counted, before) = (now, trainer.weights().to_vec());
@@ -202,11 +202,8 @@ struct Mirrored<'a> {
 }
 
 impl Engine for Mirrored<'_> {
-    fn dim(&self) -> usize {
-        self.points.dim()
-    }
-    fn records(&self) -> usize {
-        self.points.records()
+    fn facts(&self) -> Facts {
+        self.points.facts()
     }
     fn weighted_sum(
         &self,

@@ -1,15 +1,15 @@
-//! The books of a run: charge a block, run it, then show it. The order is the guarantee.
+//! What a run writes down: charge a block, run it, then show it. The order is the guarantee.
 //!
 //! Ledger (durable) → steps → checkpoint (durable) → metrics. Whatever is seen of a step's weights
 //! was charged before; a crash between any two leaves a state that resuming understands.
 
 use super::checkpoint::{Checkpoint, Position};
-use super::follow::{self, Follow};
+use super::follow;
 use super::metrics::{self, BlockMetrics, BlockSummary, TestMetrics};
-use super::{Observer, Progress};
 use crate::Error;
 use crate::plan::Plan;
 use crate::trainer::Trainer;
+use crate::watch::{Observer, Progress, Watch};
 use geodp_account::{Ledger, LedgerWriter};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ pub(crate) struct Charges {
 }
 
 /// Everything of a run that is written down.
-pub(crate) struct Books {
+pub(crate) struct RunLog {
     pub(crate) folder: PathBuf,
     pub(crate) plan: Plan,
     pub(crate) ledger: LedgerWriter,
@@ -38,8 +38,8 @@ pub(crate) struct Books {
     pub(crate) metrics: Vec<BlockMetrics>,
 }
 
-impl Books {
-    /// Books of a run that has charged nothing.
+impl RunLog {
+    /// Of a run that has charged nothing.
     pub(crate) fn create(folder: &Path, plan: Plan, mut position: Position) -> Result<Self, Error> {
         let (adjacency, delta) = plan.protection.terms();
         let path = folder.join("ledger.jsonl");
@@ -50,7 +50,7 @@ impl Books {
         Ok(Self { folder, plan, ledger, charged: 0, position, metrics: Vec::new() })
     }
 
-    /// Books as a run left them, checked against its checkpoint.
+    /// As a run left it, checked against its checkpoint.
     ///
     /// The checkpoint's step must lie in the block charged last: before it, the checkpoint was
     /// rewound; after it, the ledger was cut.
@@ -95,9 +95,9 @@ impl Books {
     pub(crate) fn run_block(
         &mut self,
         trainer: &mut Trainer<'_>,
+        watch: &mut dyn Watch,
         observer: &mut dyn Observer,
         stop: &AtomicBool,
-        mut follower: Option<&mut dyn Follow>,
     ) -> Result<(), Error> {
         let first = trainer.steps_done();
         let end = ((first / self.plan.block + 1) * self.plan.block).min(self.plan.steps);
@@ -107,11 +107,7 @@ impl Books {
         let mut summary = BlockSummary::default();
         let clip_norm = self.plan.clip_norm();
         while trainer.steps_done() < end && !stop.load(Ordering::Relaxed) {
-            let outcome = match &mut follower {
-                Some(follower) => trainer.step_watched(*follower)?,
-                None => trainer.step()?,
-            };
-            let Some(outcome) = outcome else { break };
+            let Some(outcome) = trainer.step(watch)? else { break };
             summary.add(&outcome, clip_norm);
             let records = outcome.losses.len();
             let loss = outcome.losses.iter().map(|l| f64::from(*l)).sum::<f64>() / records as f64;
@@ -129,13 +125,9 @@ impl Books {
             selection: trainer.selection(),
             ..summary.metrics()
         };
-        if let Some(follower) = follower {
-            follow::keep(&self.folder, step, follower)?;
-            self.write_checkpoint(trainer)?;
-            follow::forget(&self.folder, Some(step))?;
-        } else {
-            self.write_checkpoint(trainer)?;
-        }
+        follow::keep(&self.folder, step, watch)?;
+        self.write_checkpoint(trainer)?;
+        follow::forget(&self.folder, Some(step))?;
         metrics::append(&self.folder.join("metrics.jsonl"), &metrics)?;
         observer.on_block(&metrics);
         self.metrics.push(metrics);
@@ -157,7 +149,7 @@ impl Books {
         let position = Position {
             ledger_records: self.ledger.records(),
             ledger_head: self.ledger.head().to_owned(),
-            ..self.position.moved_to(trainer.progress())
+            ..self.position.moved_to(trainer.state())
         };
         let weights = trainer.weights().to_vec();
         let optimizer_state = trainer.optimizer_state().to_vec();
