@@ -7,6 +7,7 @@ use crate::layout::Layout;
 use crate::math::Math;
 use crate::parameter::{Parameter, start_values};
 use crate::passes::batch::{Execute, Passes};
+use crate::passes::exact::{ExactBatch, ExactGoal};
 use crate::passes::{Goal, Pass};
 use crate::simd::portable::Portable;
 use crate::simd::{Isa, Vector, Wide};
@@ -183,12 +184,50 @@ impl Network {
         sum: &mut [i64],
     ) -> Result<BatchOutcome, Error> {
         let pass = self.check(weights, samples, batch)?;
-        check_len("the sum", sum.len(), self.layout.dim)?;
-        // 2³³ records of norm 2³⁰ would fill an i64.
-        if batch.len() as u64 >= 1 << 33 {
-            return Err(Error::Batch(batch.len()));
+        self.check_exact(batch.len(), sum)?;
+        let goal = ExactGoal { grid: &grid, weight_of };
+        Ok(self.passes.exact(pass, weights, ExactBatch::Records(batch), goal, sum))
+    }
+
+    /// [`Network::exact_sum`] over units of several rows: Σ_u n_u, where n_u·[`Grid::step`] is
+    /// w(‖ḡ_u‖)·ḡ_u truncated to the grid and ḡ_u the mean gradient of the rows of unit u. A unit is
+    /// whatever one person's privacy covers: views of one record, or all records of one user.
+    ///
+    /// Norms and losses (means over rows) are those of units, hits those of rows. A unit without rows
+    /// contributes nothing. Memory does not grow with the number of units or rows.
+    ///
+    /// # Guarantee
+    /// That of [`Network::exact_sum`] for each unit: ‖n_u‖₂ ≤ 2^[`Grid::BITS`] for any number of rows,
+    /// and n_u depends on the unit alone. A unit with a row whose gradient is not finite contributes
+    /// exactly 0. Units of one row contribute what records do.
+    ///
+    /// # Errors
+    /// As [`Network::clipped_sum`].
+    pub fn exact_unit_sum(
+        &self,
+        weights: &[f32],
+        samples: &dyn Samples,
+        units: &[&[u32]],
+        weight_of: &(dyn Fn(usize, f64) -> f64 + Sync),
+        grid: Grid,
+        sum: &mut [i64],
+    ) -> Result<BatchOutcome, Error> {
+        let mut pass = self.check(weights, samples, &[])?;
+        for unit in units {
+            pass = self.check(weights, samples, unit)?;
         }
-        Ok(self.passes.exact(pass, weights, batch, (&grid, weight_of), sum))
+        self.check_exact(units.len(), sum)?;
+        let goal = ExactGoal { grid: &grid, weight_of };
+        Ok(self.passes.exact(pass, weights, ExactBatch::Units(units), goal, sum))
+    }
+
+    fn check_exact(&self, contributions: usize, sum: &[i64]) -> Result<(), Error> {
+        check_len("the sum", sum.len(), self.layout.dim)?;
+        // 2³³ contributions of norm 2³⁰ would fill an i64.
+        if contributions as u64 >= 1 << 33 {
+            return Err(Error::Batch(contributions));
+        }
+        Ok(())
     }
 
     /// Σ_i g_i, the ordinary gradient, which is not private. Gradients that are not finite count.

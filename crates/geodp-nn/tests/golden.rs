@@ -3,11 +3,12 @@
 mod common;
 
 use common::Table;
-use geodp_nn::{NetworkSpec, ResnetSpec};
+use geodp_nn::{BatchOutcome, Grid, Network, NetworkSpec, ResnetSpec};
 use serde_json::Value;
 
 const CLIP: f64 = 0.5;
 const SAMPLES: usize = 11;
+const UNITS: [&[u32]; 4] = [&[0, 1, 2], &[3, 4], &[5, 6, 7, 8], &[9, 10]];
 
 /// The hash of `make_golden.py`.
 fn hashed(at: usize) -> f64 {
@@ -77,30 +78,49 @@ fn pytorch_gives_the_same() {
         let mut sum = vec![0.0; network.dim()];
         let clip = |norm: f64| (CLIP / norm).min(1.0);
         let outcome = network.clipped_sum(&weights, &data, &batch, &clip, &mut sum).unwrap();
-        for (got, expected) in outcome.norms.iter().zip(numbers(&golden["norms"])) {
-            assert_near(f64::from(*got), expected, expected, model);
-        }
-        for (got, expected) in outcome.losses.iter().zip(numbers(&golden["losses"])) {
-            assert_near(f64::from(*got), expected, expected + 0.1, model);
-        }
+        let sum: Vec<f64> = sum.iter().map(|&g| f64::from(g)).collect();
+        assert_same(&golden, "", &network, &outcome, &sum);
+        let (mut sum, grid) = (vec![0; network.dim()], Grid::new(CLIP).unwrap());
+        let clip = |_: usize, norm: f64| (CLIP / norm).min(1.0);
+        let outcome = network.exact_unit_sum(&weights, &data, &UNITS, &clip, grid, &mut sum);
+        let sum: Vec<f64> = sum.iter().map(|&n| n as f64 * grid.step()).collect();
+        assert_same(&golden, "unit_", &network, &outcome.unwrap(), &sum);
         let mut probabilities = vec![0.0; SAMPLES * classes];
         network.predict(&weights, &data, &batch, &mut probabilities).unwrap();
         let rows = golden["probabilities"].as_array().unwrap().iter();
         for (got, expected) in probabilities.iter().zip(rows.flat_map(numbers)) {
             assert_near(f64::from(*got), expected, expected + 0.01, model);
         }
-        for (ours, theirs) in network.parameters().iter().zip(parameters) {
-            let what = format!("{model}, {}", ours.name);
-            let sum = &sum[ours.range()];
-            let norm = sum.iter().map(|&g| f64::from(g).powi(2)).sum::<f64>().sqrt();
-            let expected = theirs["norm"].as_f64().unwrap();
-            assert_near(norm, expected, expected, &what);
-            let product: f64 =
-                sum.iter().enumerate().map(|(at, &g)| f64::from(g) * hashed(77 + at)).sum();
-            assert_near(product, theirs["product"].as_f64().unwrap(), expected, &what);
-            for (got, entry) in sum.iter().zip(numbers(&theirs["first"])) {
-                assert_near(f64::from(*got), entry, expected, &what);
-            }
+    }
+}
+
+/// Norms, losses and the clipped sum, those of records or those of units.
+fn assert_same(
+    golden: &Value,
+    prefix: &str,
+    network: &Network,
+    outcome: &BatchOutcome,
+    sum: &[f64],
+) {
+    let of = |value: &Value, key: &str| value[format!("{prefix}{key}")].clone();
+    let model = golden["model"].as_str().unwrap();
+    for (got, expected) in outcome.norms.iter().zip(numbers(&of(golden, "norms"))) {
+        assert_near(f64::from(*got), expected, expected, model);
+    }
+    for (got, expected) in outcome.losses.iter().zip(numbers(&of(golden, "losses"))) {
+        assert_near(f64::from(*got), expected, expected + 0.1, model);
+    }
+    let parameters = golden["parameters"].as_array().unwrap();
+    for (ours, theirs) in network.parameters().iter().zip(parameters) {
+        let what = format!("{model}, {prefix}{}", ours.name);
+        let sum = &sum[ours.range()];
+        let norm = sum.iter().map(|g| g * g).sum::<f64>().sqrt();
+        let expected = of(theirs, "norm").as_f64().unwrap();
+        assert_near(norm, expected, expected, &what);
+        let product: f64 = sum.iter().enumerate().map(|(at, g)| g * hashed(77 + at)).sum();
+        assert_near(product, of(theirs, "product").as_f64().unwrap(), expected, &what);
+        for (got, entry) in sum.iter().zip(numbers(&of(theirs, "first"))) {
+            assert_near(*got, entry, expected, &what);
         }
     }
 }

@@ -105,9 +105,21 @@ impl Layer for Linear {
         product(tiles, &rest[..self.outputs], io.x, io.y);
     }
 
-    /// dx only; see the head of the file for W and b.
+    /// dx; and the gradients of W and b only where they are wanted in the lanes, which is for units of
+    /// several rows: see the head of the file.
     #[inline(always)]
     fn backward<V: Vector>(&self, io: Backward<'_, V>) {
+        if !io.gradient.is_empty() {
+            let (weight, bias) = io.gradient.split_at_mut(self.inputs * self.outputs);
+            for (row, &dy) in weight.chunks_exact_mut(self.inputs).zip(io.dy) {
+                for (to, x) in row.iter_mut().zip(io.x) {
+                    *to = if io.accumulate { x.fma(dy, *to) } else { x.mul(dy) };
+                }
+            }
+            for (to, &dy) in bias.iter_mut().zip(io.dy) {
+                *to = if io.accumulate { to.add(dy) } else { dy };
+            }
+        }
         if let Some(dx) = io.dx {
             let transposed = &io.packed[self.inputs * self.outputs + self.outputs..];
             product(transposed, &[], io.dy, dx);

@@ -5,16 +5,16 @@
 //! one workspace for each thread, whatever the length of the batch.
 
 use super::block::Leave;
+use super::exact::{ExactBatch, ExactGoal, Tallies};
 use super::tally::Tally;
 use super::workspace::Workspace;
-use super::{Goal, Pass, WeightOf};
-use crate::grid::Grid;
+use super::{Goal, Pass};
 use crate::layers::linear::OuterProducts;
 use crate::math::Math;
 use crate::network::{BatchOutcome, Evaluation};
 use crate::simd::{Kernel, Vector};
 use rayon::prelude::*;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Stripes of a long batch: enough for many cores, few enough that their sums stay small.
 const STRIPES: usize = 24;
@@ -28,7 +28,7 @@ const CHUNK_SAMPLES: usize = 128;
 pub(crate) struct Passes<V: Vector> {
     workspaces: Mutex<Vec<Workspace<V>>>,
     sums: Mutex<Vec<f32>>,
-    tallies: Mutex<Vec<Tally<V>>>,
+    pub(crate) tallies: Mutex<Vec<Tally<V>>>,
 }
 
 /// [`Passes`] without its vector.
@@ -42,13 +42,13 @@ pub(crate) trait Execute: Send + Sync {
         sum: &mut [f32],
     ) -> BatchOutcome;
 
-    /// `sum = Σ n_i` on the grid.
+    /// `sum = Σ n_i` over the records, or Σ n_u over the units, of a batch.
     fn exact(
         &self,
         pass: Pass<'_>,
         weights: &[f32],
-        batch: &[u32],
-        goal: (&Grid, WeightOf<'_>),
+        batch: ExactBatch<'_>,
+        goal: ExactGoal<'_>,
         sum: &mut [i64],
     ) -> BatchOutcome;
 
@@ -85,11 +85,6 @@ impl<V: Vector> Passes<V> {
             sums: Mutex::new(Vec::new()),
             tallies: Mutex::new(Vec::new()),
         }
-    }
-
-    /// Tallies that nobody uses.
-    pub(crate) fn spare(&self) -> MutexGuard<'_, Vec<Tally<V>>> {
-        self.tallies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lends a workspace to `work`.
@@ -206,13 +201,20 @@ impl<V: Vector> Execute for Passes<V> {
         &self,
         mut pass: Pass<'_>,
         weights: &[f32],
-        batch: &[u32],
-        (grid, weight_of): (&Grid, WeightOf<'_>),
+        batch: ExactBatch<'_>,
+        goal: ExactGoal<'_>,
         sum: &mut [i64],
     ) -> BatchOutcome {
         (pass.packed, pass.packed_of) = pass.layout.pack::<V>(weights);
         pass.math = Math::Own;
-        self.exact_sum(&pass, batch, grid, weight_of, sum)
+        let tallies = Tallies::new(self, pass.layout);
+        let outcome = match batch {
+            ExactBatch::Records(batch) => self.tally_records(&pass, batch, goal, &tallies),
+            ExactBatch::Units(units) => self.tally_units(&pass, units, goal, &tallies),
+        };
+        sum.fill(0);
+        tallies.finish(sum);
+        outcome
     }
 
     fn evaluate(

@@ -21,6 +21,8 @@ pub(crate) enum Leave {
     Sum { block: usize, room: usize },
     /// dy at the front, x where it stands; the rest in `lane_gradient`.
     Block,
+    /// Gradients of all layers in `unit_gradient`, replaced or added to.
+    Lanes { add: bool },
 }
 
 impl<V: Vector> Workspace<V> {
@@ -77,9 +79,8 @@ impl<V: Vector> Workspace<V> {
     /// Per-sample gradients of the block just run forward.
     pub(crate) fn backward(&mut self, pass: &Pass<'_>, leave: Leave) {
         let layout = pass.layout;
-        let accumulate = matches!(leave, Leave::Sum { .. });
-        let mut gradients =
-            take(if accumulate { &mut self.lane_sum } else { &mut self.lane_gradient });
+        let accumulate = matches!(leave, Leave::Sum { .. } | Leave::Lanes { add: true });
+        let mut gradients = take(self.gradients(leave, layout.dim));
         let mut linear = self.linear.len();
         for (step, packed) in layout.steps.iter().zip(&pass.packed_of).rev() {
             if !step.backward {
@@ -88,8 +89,9 @@ impl<V: Vector> Workspace<V> {
             let packed = &pass.packed[packed.clone()];
             match &step.op {
                 Op::Layer(layer) => {
-                    let gradient = match layer {
-                        AnyLayer::Linear(_) => {
+                    let gradient = match (leave, layer) {
+                        (Leave::Lanes { .. }, _) => &mut gradients[step.parameters.clone()],
+                        (_, AnyLayer::Linear(_)) => {
                             linear -= 1;
                             self.keep(pass, step, linear, leave);
                             &mut []
@@ -107,7 +109,20 @@ impl<V: Vector> Workspace<V> {
                 Op::AddSlot { other } => self.send(pass, step.output, *other, step.to_input),
             }
         }
-        *(if accumulate { &mut self.lane_sum } else { &mut self.lane_gradient }) = gradients;
+        *self.gradients(leave, layout.dim) = gradients;
+    }
+
+    /// Where gradients in lanes go.
+    fn gradients(&mut self, leave: Leave, dim: usize) -> &mut Vec<V> {
+        match leave {
+            Leave::Chunk { .. } | Leave::Block => &mut self.lane_gradient,
+            Leave::Sum { .. } => &mut self.lane_sum,
+            Leave::Lanes { .. } => {
+                // Only networks that see units of several rows have it.
+                self.unit_gradient.resize(dim, V::zero());
+                &mut self.unit_gradient
+            }
+        }
     }
 
     /// Keeps x and dy of the linear layer of `step`, the `at`-th.
@@ -121,6 +136,7 @@ impl<V: Vector> Workspace<V> {
                 V::run(Keep { from: dy, to: dys, block, room });
             }
             Leave::Block => dys[..dy.len()].copy_from_slice(dy),
+            Leave::Lanes { .. } => {}
         }
     }
 

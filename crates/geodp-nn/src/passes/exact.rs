@@ -7,6 +7,7 @@ use super::tally::{CHUNK_RECORDS, Tally};
 use super::workspace::Workspace;
 use super::{Pass, WeightOf};
 use crate::grid::Grid;
+use crate::layout::Layout;
 use crate::network::BatchOutcome;
 use crate::simd::Vector;
 use rayon::prelude::*;
@@ -15,6 +16,58 @@ use std::sync::{Mutex, PoisonError};
 /// Pieces for each thread, so that one that was held up does not hold up the batch.
 const PIECES: usize = 4;
 
+/// What is summed: on which grid, weighed by what.
+#[derive(Clone, Copy)]
+pub(crate) struct ExactGoal<'a> {
+    pub(crate) grid: &'a Grid,
+    pub(crate) weight_of: WeightOf<'a>,
+}
+
+/// Whose contributions are bounded.
+#[derive(Clone, Copy)]
+pub(crate) enum ExactBatch<'a> {
+    Records(&'a [u32]),
+    Units(&'a [&'a [u32]]),
+}
+
+/// The tallies of one call, which no other call sees: one for each thread that works on it.
+pub(crate) struct Tallies<'a, V: Vector> {
+    layout: &'a Layout,
+    /// Where tallies come from and go to.
+    spare: &'a Mutex<Vec<Tally<V>>>,
+    idle: Mutex<Vec<Tally<V>>>,
+}
+
+impl<'a, V: Vector> Tallies<'a, V> {
+    pub(crate) fn new(passes: &'a Passes<V>, layout: &'a Layout) -> Self {
+        Self { layout, spare: &passes.tallies, idle: Mutex::new(Vec::new()) }
+    }
+
+    /// Lends a tally to `work`.
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut Tally<V>) -> R) -> R {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = idle().pop();
+        let mut tally = kept.unwrap_or_else(|| {
+            let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let mut tally = spare.unwrap_or_else(|| Tally::new(self.layout));
+            tally.clear();
+            tally
+        });
+        let result = work(&mut tally);
+        idle().push(tally);
+        result
+    }
+
+    /// Adds all of them to `sum`.
+    pub(crate) fn finish(self, sum: &mut [i64]) {
+        let mut idle = self.idle.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for tally in &mut idle {
+            tally.finish(self.layout, sum);
+        }
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).append(&mut idle);
+    }
+}
+
 /// Records of each piece but the last: whole blocks, at most a chunk.
 fn piece_len(batch: usize, lanes: usize) -> usize {
     let pieces = PIECES * rayon::current_num_threads();
@@ -22,70 +75,48 @@ fn piece_len(batch: usize, lanes: usize) -> usize {
 }
 
 impl<V: Vector> Passes<V> {
-    /// `sum = Σ n_i`, see [`Tally::add`].
-    pub(crate) fn exact_sum(
+    /// Adds Σ n_i to the tallies, see [`Tally::add`].
+    pub(crate) fn tally_records(
         &self,
         pass: &Pass<'_>,
         batch: &[u32],
-        grid: &Grid,
-        weight_of: WeightOf<'_>,
-        sum: &mut [i64],
+        goal: ExactGoal<'_>,
+        tallies: &Tallies<'_, V>,
     ) -> BatchOutcome {
         let len = piece_len(batch.len(), V::LANES);
         let (mut norms, mut losses) = (vec![0.0; batch.len()], vec![0.0; batch.len()]);
-        // Tallies belong to this call alone: another on the same network has its own.
-        let tallies = Mutex::new(Vec::new());
-        let lock = || tallies.lock().unwrap_or_else(PoisonError::into_inner);
         let correct = batch
             .par_chunks(len)
             .enumerate()
             .zip(norms.par_chunks_mut(len).zip(losses.par_chunks_mut(len)))
             .map(|((at, batch), outcome)| {
                 self.with_workspace(pass, |workspace| {
-                    let kept = lock().pop();
-                    let mut tally = kept.unwrap_or_else(|| self.tally(pass));
-                    let piece = (at * len, batch);
-                    let correct =
-                        Self::piece(workspace, &mut tally, pass, grid, piece, weight_of, outcome);
-                    lock().push(tally);
-                    correct
+                    tallies.with(|tally| {
+                        piece(workspace, tally, pass, goal, (at * len, batch), outcome)
+                    })
                 })
             })
             .sum();
-        sum.fill(0);
-        let mut tallies = tallies.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for tally in &mut tallies {
-            tally.finish(pass.layout, sum);
-        }
-        self.spare().append(&mut tallies);
         BatchOutcome { norms, losses, correct }
     }
+}
 
-    fn tally(&self, pass: &Pass<'_>) -> Tally<V> {
-        let spare = self.spare().pop();
-        let mut tally = spare.unwrap_or_else(|| Tally::new(pass.layout));
-        tally.clear();
-        tally
+fn piece<V: Vector>(
+    workspace: &mut Workspace<V>,
+    tally: &mut Tally<V>,
+    pass: &Pass<'_>,
+    goal: ExactGoal<'_>,
+    (first, batch): (usize, &[u32]),
+    (norms, losses): (&mut [f32], &mut [f32]),
+) -> usize {
+    let mut correct = 0;
+    for (block, batch) in batch.chunks(V::LANES).enumerate() {
+        let place = block * V::LANES..block * V::LANES + batch.len();
+        workspace.forward(pass, batch);
+        correct += workspace.loss(pass, &mut losses[place.clone()], None);
+        workspace.backward(pass, Leave::Block);
+        let weight_of = |lane, norm| (goal.weight_of)(first + place.start + lane, norm);
+        tally.add(workspace, pass, goal.grid, weight_of, &mut norms[place.clone()]);
     }
-
-    fn piece(
-        workspace: &mut Workspace<V>,
-        tally: &mut Tally<V>,
-        pass: &Pass<'_>,
-        grid: &Grid,
-        (first, batch): (usize, &[u32]),
-        weight_of: WeightOf<'_>,
-        (norms, losses): (&mut [f32], &mut [f32]),
-    ) -> usize {
-        let mut correct = 0;
-        for (block, batch) in batch.chunks(V::LANES).enumerate() {
-            let place = block * V::LANES..block * V::LANES + batch.len();
-            workspace.forward(pass, batch);
-            correct += workspace.loss(pass, &mut losses[place.clone()], None);
-            workspace.backward(pass, Leave::Block);
-            let weight_of = |lane, norm| weight_of(first + place.start + lane, norm);
-            tally.add(workspace, pass, grid, weight_of, &mut norms[place.clone()]);
-        }
-        correct
-    }
+    correct
 }

@@ -1,13 +1,14 @@
 //! Passes over a batch: [`block`] for one block of samples, [`weigh`] for its norms and weighted sum,
 //! [`rows`] for its gradients one by one, [`workspace`] for what it works in, [`batch`] for chunks,
-//! stripes and threads. Sums of integers go through [`tally`] and [`exact`] instead of [`weigh`] and
-//! stripes.
+//! stripes and threads. Sums of integers go through [`tally`] and [`exact`] (or [`units`]) instead of
+//! [`weigh`] and stripes.
 
 pub(crate) mod batch;
 mod block;
-mod exact;
+pub(crate) mod exact;
 mod rows;
 mod tally;
+mod units;
 mod weigh;
 mod workspace;
 

@@ -22,6 +22,9 @@ pub(crate) struct Tally<V: Vector> {
     counts: Vec<V::Counts>,
     /// Blocks in `counts`.
     blocks: usize,
+    /// Of all parameters of units of several rows, and blocks in it; empty until there are some.
+    unit_counts: Vec<V::Counts>,
+    unit_blocks: usize,
     factors: Vec<Factors>,
     /// ‖x‖ and ‖dy‖ of each linear layer for one block.
     measured: Vec<(Measured, Measured)>,
@@ -61,6 +64,8 @@ impl<V: Vector> Tally<V> {
         Self {
             counts: vec![V::counts_zero(); layout.lane_dim + biases],
             blocks: 0,
+            unit_counts: Vec::new(),
+            unit_blocks: 0,
             factors: factors.collect(),
             measured: measured.collect(),
             records: 0,
@@ -71,8 +76,9 @@ impl<V: Vector> Tally<V> {
     /// Forgets everything added.
     pub(crate) fn clear(&mut self) {
         self.counts.fill(V::counts_zero());
+        self.unit_counts.fill(V::counts_zero());
         self.sum.fill(0);
-        (self.blocks, self.records) = (0, 0);
+        (self.blocks, self.unit_blocks, self.records) = (0, 0, 0);
     }
 
     /// Adds the block whose gradients `backward` left in `workspace`, and writes its norms.
@@ -113,6 +119,47 @@ impl<V: Vector> Tally<V> {
         }
         if self.records + V::LANES > CHUNK_RECORDS {
             self.multiply(pass.layout);
+        }
+    }
+
+    /// Adds the units whose Σ_r g_r stand in the lanes of `workspace.unit_gradient`, of `sizes` rows,
+    /// and writes the norms of their means.
+    ///
+    /// # Guarantee
+    /// That of [`Tally::add`], of units: what is weighed and truncated is the mean over the unit's own
+    /// rows.
+    pub(crate) fn add_units(
+        &mut self,
+        workspace: &mut Workspace<V>,
+        grid: &Grid,
+        sizes: &[usize],
+        weight_of: impl Fn(usize, f64) -> f64,
+        norms: &mut [f32],
+    ) {
+        let gradient = &mut workspace.unit_gradient;
+        let mut squares = [0.0; MOST_LANES];
+        V::run(Squares { values: gradient, squares: &mut squares });
+        let mut scales = [0.0f32; MOST_LANES];
+        let broken = squares.map(|square| !(square.sqrt() as f32).is_finite());
+        for (lane, norm) in norms.iter_mut().enumerate() {
+            let rows = sizes[lane] as f64;
+            let exact = squares[lane].sqrt() / rows;
+            *norm = exact as f32;
+            if !broken[lane] {
+                scales[lane] = grid.lane_scale(grid.cut(weight_of(lane, exact), exact) / rows);
+            } else {
+                *norm = f32::NAN;
+            }
+        }
+        if broken[..V::LANES].contains(&true) {
+            blank(gradient.iter_mut(), &broken);
+        }
+        self.unit_counts.resize(gradient.len(), V::counts_zero());
+        let counts = &mut self.unit_counts[..];
+        V::run(AddTruncated { values: gradient, scale: V::load(&scales), counts });
+        self.unit_blocks += 1;
+        if self.unit_blocks == LANE_BLOCKS {
+            self.fold_units();
         }
     }
 
@@ -193,10 +240,17 @@ impl<V: Vector> Tally<V> {
         self.blocks = 0;
     }
 
+    /// Moves the units in lanes to the sum.
+    fn fold_units(&mut self) {
+        V::run(Fold::<V> { counts: &mut self.unit_counts, sum: &mut self.sum });
+        self.unit_blocks = 0;
+    }
+
     /// Adds all of it to `sum`.
     pub(crate) fn finish(&mut self, layout: &Layout, sum: &mut [i64]) {
         self.multiply(layout);
         self.fold(layout);
+        self.fold_units();
         for (sum, part) in sum.iter_mut().zip(&self.sum) {
             *sum += part;
         }

@@ -11,6 +11,8 @@ pub(crate) struct Workspace<V> {
     /// Per-sample gradients of one block, and their weighted sum over blocks, lanes still apart.
     pub(crate) lane_gradient: Vec<V>,
     pub(crate) lane_sum: Vec<V>,
+    /// Gradients of all parameters, one unit in each lane; empty until there are units.
+    pub(crate) unit_gradient: Vec<V>,
     /// x and dy of each linear layer for the blocks of a chunk, `[feature][block]`.
     pub(crate) linear: Vec<(Vec<V>, Vec<V>)>,
     /// Whether each linear layer has a bias: 1 or 0.
@@ -29,6 +31,7 @@ impl<V: Vector> Workspace<V> {
             scratch: zeros(layout.scratch),
             lane_gradient: zeros(layout.lane_dim),
             lane_sum: zeros(layout.lane_dim),
+            unit_gradient: Vec::new(),
             linear: layout
                 .linear_steps()
                 .map(|(layer, _)| {

@@ -2,7 +2,8 @@
 
 Weights and inputs come from a hash that tests/golden.rs computes as well, so only results are kept:
 probabilities, losses, per-sample gradient norms, and of the clipped sum each parameter's norm, its
-product with another hashed vector, and its first values. Gradients are those of batches of one.
+product with another hashed vector, and its first values. Gradients are those of batches of one; the
+same stands under "unit_…" for units of several rows, whose mean gradient is clipped.
 """
 
 import json
@@ -12,6 +13,7 @@ from torch import nn
 
 torch.set_default_dtype(torch.float64)
 CLIP, SAMPLES = 0.5, 11
+UNITS = [range(0, 3), range(3, 5), range(5, 9), range(9, 11)]
 
 
 def hashed(start, count):
@@ -90,6 +92,28 @@ class Resnet(nn.Module):
         return self.fc(x.mean((2, 3)))
 
 
+def clipped_into(sums, model):
+    """Adds the clipped gradient to `sums` and returns its norm."""
+    norm = sum((p.grad**2).sum() for p in model.parameters()).sqrt().item()
+    for total, p in zip(sums, model.parameters()):
+        total += p.grad * min(1.0, CLIP / norm)
+    return norm
+
+
+def mean_loss(z, labels):
+    if z.shape[1] == 1:
+        return nn.functional.binary_cross_entropy_with_logits(z[:, 0], labels.double())
+    return nn.functional.cross_entropy(z, labels)
+
+
+def describe(parameters, prefix, sums):
+    for parameter, total in zip(parameters, sums):
+        flat = total.flatten()
+        parameter[prefix + "norm"] = flat.norm().item()
+        parameter[prefix + "product"] = (flat @ hashed(77, flat.numel())).item()
+        parameter[prefix + "first"] = flat[:3].tolist()
+
+
 def golden(name, model, features, classes):
     parameters, offset = [], 0
     fan_in = 1
@@ -112,25 +136,34 @@ def golden(name, model, features, classes):
     for x, label in zip(inputs, labels):
         model.zero_grad()
         z = model(x[None])
+        loss = mean_loss(z, label[None])
         if z.shape[1] == 1:
-            loss = nn.functional.binary_cross_entropy_with_logits(z[:, 0], label[None].double())
             p = torch.sigmoid(z[0])
             probabilities.append([1 - p.item(), p.item()])
         else:
-            loss = nn.functional.cross_entropy(z, label[None])
             probabilities.append(torch.softmax(z[0], 0).tolist())
         loss.backward()
-        norm = sum((p.grad**2).sum() for p in model.parameters()).sqrt()
-        for total, p in zip(sums, model.parameters()):
-            total += p.grad * min(1.0, CLIP / norm.item())
         losses.append(loss.item())
-        norms.append(norm.item())
-    for parameter, total in zip(parameters, sums):
-        flat = total.flatten()
-        parameter["norm"] = flat.norm().item()
-        parameter["product"] = (flat @ hashed(77, flat.numel())).item()
-        parameter["first"] = flat[:3].tolist()
-    return dict(model=name, parameters=parameters, probabilities=probabilities, losses=losses, norms=norms)
+        norms.append(clipped_into(sums, model))
+    describe(parameters, "", sums)
+    unit_norms, unit_losses = [], []
+    sums = [torch.zeros_like(p) for p in model.parameters()]
+    for rows in UNITS:
+        model.zero_grad()
+        loss = mean_loss(model(inputs[list(rows)]), labels[list(rows)])
+        loss.backward()
+        unit_losses.append(loss.item())
+        unit_norms.append(clipped_into(sums, model))
+    describe(parameters, "unit_", sums)
+    return dict(
+        model=name,
+        parameters=parameters,
+        probabilities=probabilities,
+        losses=losses,
+        norms=norms,
+        unit_losses=unit_losses,
+        unit_norms=unit_norms,
+    )
 
 
 print(
