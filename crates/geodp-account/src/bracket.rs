@@ -4,7 +4,8 @@
 //! (for δ: 1) and `reason` says why. In JSON an infinite end is `null`.
 
 use crate::Adjacency;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use crate::digits::rounded;
+use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 
 /// Why a bracket is wider than usual, one-sided or unbounded.
@@ -44,12 +45,13 @@ impl fmt::Display for Reason {
 /// `0 ≤ lower ≤ upper`, neither is NaN, and `upper` is a true upper bound:
 /// discretisation, truncation, aliasing and rounding are bounded and added.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Unchecked")]
 pub struct Bracket {
     /// No smaller value is true.
-    #[serde(serialize_with = "finite_or_null", deserialize_with = "null_is_infinite")]
+    #[serde(serialize_with = "finite_or_null")]
     pub lower: f64,
     /// No larger value is needed: the number to report.
-    #[serde(serialize_with = "finite_or_null", deserialize_with = "null_is_infinite")]
+    #[serde(serialize_with = "finite_or_null")]
     pub upper: f64,
     /// The neighbouring relation the answer is for.
     pub adjacency: Adjacency,
@@ -85,7 +87,8 @@ impl Bracket {
 
 impl fmt::Display for Bracket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{:.6}, {:.6}] ({})", self.lower, self.upper, self.adjacency)?;
+        let lower = rounded(self.lower, 6, false);
+        write!(f, "[{lower}, {}] ({})", rounded(self.upper, 6, true), self.adjacency)?;
         match self.reason {
             Some(reason) => write!(f, ": {reason}"),
             None => Ok(()),
@@ -97,6 +100,19 @@ fn finite_or_null<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S:
     value.is_finite().then_some(*value).serialize(serializer)
 }
 
-fn null_is_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
+/// What a file says, before it is held to the invariant. `null` is infinite.
+#[derive(Deserialize)]
+struct Unchecked {
+    lower: Option<f64>,
+    upper: Option<f64>,
+    adjacency: Adjacency,
+    #[serde(default)]
+    reason: Option<Reason>,
+}
+
+impl From<Unchecked> for Bracket {
+    fn from(Unchecked { lower, upper, adjacency, reason }: Unchecked) -> Self {
+        let infinite = |end: Option<f64>| end.unwrap_or(f64::INFINITY);
+        Self::new(infinite(lower), infinite(upper), adjacency, reason)
+    }
 }

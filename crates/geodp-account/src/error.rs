@@ -1,8 +1,6 @@
 //! What can be wrong with a question; numerical trouble is not an error but an
 //! infinite upper bound with its reason (see [`crate::Bracket`]).
 
-use crate::Adjacency;
-
 /// Why an input was refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -27,13 +25,11 @@ pub enum Error {
         /// The names accepted.
         known: &'static str,
     },
-    /// The accountant has no sound analysis of this event under this adjacency.
-    #[error("{event} has no sound analysis here under {adjacency} adjacency: {advice}")]
+    /// The accountant has no sound analysis of this event.
+    #[error("{event} has no sound analysis here: {advice}")]
     Unsupported {
-        /// The event in words.
+        /// The event in words, with the adjacency where that matters.
         event: String,
-        /// The adjacency asked for.
-        adjacency: Adjacency,
         /// What to do instead.
         advice: &'static str,
     },

@@ -35,7 +35,8 @@ pub enum Event {
     },
     /// One pass over shuffled batches of fixed size: each record is in exactly
     /// one noisy sum. Which batch is decided without noise, so shuffling does
-    /// not amplify privacy here, and only replace-one adjacency makes sense of it.
+    /// not amplify privacy here; adding a record would move every batch, so only adjacencies that keep
+    /// the number of records make sense of it.
     ShuffledEpoch {
         /// σ of each batch's sum.
         noise_multiplier: f64,
@@ -54,7 +55,7 @@ pub enum Event {
     },
     /// GeoDP's release of magnitude and direction, each with the noise of `event`. The
     /// direction's sensitivity is assumed, not enforced, so no accountant charges it:
-    /// [`crate::GeoDpStatement`] says what can be said.
+    /// an [`crate::Account`] says what can be said.
     Geometric {
         /// The release its noise would be, were the sensitivity enforced.
         event: Box<Event>,
@@ -91,6 +92,64 @@ impl Event {
     /// These events together.
     pub fn composed(events: Vec<Event>) -> Self {
         Event::Composed { events }
+    }
+
+    /// Shows this event, and every one inside it, to `look`.
+    pub(crate) fn visit(&self, look: &mut impl FnMut(&Event)) {
+        look(self);
+        match self {
+            Event::Composed { events } => events.iter().for_each(|event| event.visit(look)),
+            Event::Repeated { event, .. } | Event::Geometric { event, .. } => event.visit(look),
+            _ => {}
+        }
+    }
+
+    /// Whether this event, or one inside it, is one of those.
+    pub(crate) fn any(&self, wanted: fn(&Event) -> bool) -> bool {
+        let mut found = false;
+        self.visit(&mut |event| found |= wanted(event));
+        found
+    }
+
+    /// GeoDP as its conditional claim counts it: magnitude and direction are two Gaussian releases of
+    /// one σ each, and amount to one of σ/√2.
+    ///
+    /// # Errors
+    /// GeoDP over a composed event.
+    pub fn as_two_releases(&self) -> Result<Event, Error> {
+        self.with_geometric_noise_divided(std::f64::consts::SQRT_2)
+    }
+
+    /// GeoDP as published: magnitude and direction count as one release of σ.
+    pub(crate) fn as_published(&self) -> Result<Event, Error> {
+        self.with_geometric_noise_divided(1.0)
+    }
+
+    /// Every release of GeoDP read as a plain Gaussian of σ/`by`; the rest as it is.
+    fn with_geometric_noise_divided(&self, by: f64) -> Result<Event, Error> {
+        let read = |event: &Event| event.with_geometric_noise_divided(by);
+        Ok(match self {
+            Event::Geometric { event, .. } => match event.as_ref() {
+                Event::Gaussian { noise_multiplier } => Event::gaussian(noise_multiplier / by),
+                Event::SampledGaussian { sample_rate, noise_multiplier } => {
+                    Event::sampled_gaussian(*sample_rate, noise_multiplier / by)
+                }
+                Event::ShuffledEpoch { noise_multiplier } => {
+                    Event::ShuffledEpoch { noise_multiplier: noise_multiplier / by }
+                }
+                _ => {
+                    return Err(Error::Unsupported {
+                        event: "GeoDP over a composed event".into(),
+                        advice: "wrap each elementary release in its own Event::Geometric",
+                    });
+                }
+            },
+            Event::Composed { events } => {
+                Event::composed(events.iter().map(read).collect::<Result<_, _>>()?)
+            }
+            Event::Repeated { event, count } => read(event)?.repeated(*count),
+            other => other.clone(),
+        })
     }
 
     /// Checks every parameter in the event.
@@ -179,7 +238,7 @@ impl Releases {
             return Ok(());
         }
         let sensitivity = match adjacency {
-            Adjacency::AddRemove => 1.0,
+            Adjacency::AddRemove | Adjacency::ZeroOut => 1.0,
             Adjacency::ReplaceOne => 2.0,
         };
         match event {
@@ -187,10 +246,11 @@ impl Releases {
                 self.add_gaussian(sensitivity / noise_multiplier, count)
             }
             Event::ShuffledEpoch { noise_multiplier } => match adjacency {
-                Adjacency::ReplaceOne => self.add_gaussian(sensitivity / noise_multiplier, count),
+                Adjacency::ReplaceOne | Adjacency::ZeroOut => {
+                    self.add_gaussian(sensitivity / noise_multiplier, count)
+                }
                 Adjacency::AddRemove => Err(Error::Unsupported {
-                    event: "a shuffled epoch".into(),
-                    adjacency,
+                    event: "a shuffled epoch under add-remove adjacency".into(),
                     advice: "adding a record moves every batch; account it under replace-one",
                 }),
             },
@@ -204,7 +264,9 @@ impl Releases {
                 let (rate, sigma) = (*sample_rate, *noise_multiplier);
                 self.insert(
                     match adjacency {
-                        Adjacency::AddRemove => Release::Sampled { rate, sigma },
+                        Adjacency::AddRemove | Adjacency::ZeroOut => {
+                            Release::Sampled { rate, sigma }
+                        }
                         Adjacency::ReplaceOne => Release::SampledReplace { rate, sigma },
                     },
                     count,
@@ -222,8 +284,7 @@ impl Releases {
             }
             Event::Geometric { .. } => Err(Error::Unsupported {
                 event: "GeoDP's perturbation".into(),
-                adjacency,
-                advice: "its sensitivity is assumed, not enforced; ask for its GeoDpStatement",
+                advice: "its sensitivity is assumed, not enforced; ask an Account for its claims",
             }),
             Event::NoPrivacy => {
                 self.unprotected = true;

@@ -5,7 +5,7 @@
 //! [`RdpAccountant`]) composes them for an [`Adjacency`] and answers ε(δ) or
 //! δ(ε) as a [`Bracket`]. [`calibrate`] turns the question
 //! round, a [`Budget`] refuses what does not fit, a [`Ledger`] keeps the events of a
-//! run, and a [`Statement`] never prints an ε without its kind.
+//! run, and an [`Account`] turns events into [`Claim`]s, which never print an ε without its kind.
 //!
 //! | symbol | name | meaning |
 //! |---|---|---|
@@ -25,28 +25,34 @@
 //! # Ok::<(), geodp_account::Error>(())
 //! ```
 
+mod account;
 mod accountant;
 mod adjacency;
 mod bracket;
 mod budget;
 pub mod calibrate;
+mod claim;
+mod digits;
 mod error;
 mod event;
 mod gaussian;
 mod ledger;
+mod measured;
 mod normal;
 mod pld;
 mod rdp;
-mod statement;
 
+pub use account::Account;
 pub use accountant::{Accountant, Method};
 pub use adjacency::Adjacency;
 pub use bracket::{Bracket, Reason};
 pub use budget::Budget;
+pub use claim::{Arithmetic, Claim, Counted, Denominator, Kind, Terms};
+pub use digits::rounded_up;
 pub use error::Error;
 pub use event::{Event, MOST_STEPS};
 pub use gaussian::analytic_gaussian_sigma;
 pub use ledger::{Ledger, LedgerFormat, LedgerHeader, LedgerRecord, LedgerWriter};
+pub use measured::Measured;
 pub use pld::PldAccountant;
 pub use rdp::{OptimalOrder, RdpAccountant, default_orders};
-pub use statement::{AsPublished, Certified, Conditional, GeoDpStatement, Measured, Statement};

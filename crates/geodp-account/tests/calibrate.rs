@@ -1,11 +1,17 @@
-//! Calibration meets its target from below and closely; a budget never passes it; a statement names its kind.
+//! Calibration meets its target from below and closely; a budget never passes it; a claim names its kind.
 
 use geodp_account::{
-    Accountant, Adjacency, Budget, Certified, Error, Event, GeoDpStatement, Method, PldAccountant,
-    calibrate,
+    Account, Accountant, Adjacency, Arithmetic, Budget, Claim, Denominator, Error, Event, Kind,
+    Method, PldAccountant, Terms, calibrate,
 };
 
-const ADJACENCY: Adjacency = Adjacency::AddRemove;
+const ADJACENCY: Adjacency = Adjacency::ZeroOut;
+const TERMS: Terms = Terms {
+    adjacency: ADJACENCY,
+    delta: 1e-5,
+    arithmetic: Arithmetic::FloatingPoint,
+    denominator: Denominator::Batch(256),
+};
 
 fn upper(event: &Event, count: u64, delta: f64, adjacency: Adjacency) -> f64 {
     let mut accountant = PldAccountant::new(adjacency);
@@ -81,7 +87,7 @@ fn a_budget_is_a_hard_stop() {
 }
 
 #[test]
-fn geodp_has_a_statement_but_no_certificate() {
+fn geodp_has_claims_but_no_certificate() {
     let plain = Event::sampled_gaussian(0.1, 2.0);
     let event = Event::geometric(plain.clone(), 0.1, 785);
     for method in [Method::Pld, Method::Rdp] {
@@ -90,25 +96,57 @@ fn geodp_has_a_statement_but_no_certificate() {
         let nested = Event::composed(vec![plain.clone(), event.clone()]).repeated(2);
         assert!(accountant.compose(&nested, 1).is_err());
         // The failed composition left nothing behind.
-        assert_eq!(Certified::by(accountant.as_ref(), 1e-5).unwrap().epsilon().upper, 0.0);
+        let nothing = Claim::certified(accountant.as_ref(), 1e-5, Arithmetic::FloatingPoint);
+        assert_eq!(nothing.unwrap().upper(), 0.0);
     }
-    let statement = GeoDpStatement::new(&event, 100, 1e-5, ADJACENCY, Method::Pld).unwrap();
-    assert_eq!(statement.as_published.epsilon.upper, {
-        let mut accountant = PldAccountant::new(ADJACENCY);
-        accountant.compose(&plain, 100).unwrap();
-        accountant.epsilon(1e-5).unwrap().upper
-    });
-    assert!(statement.conditional.epsilon.lower > statement.as_published.epsilon.upper);
-    assert_eq!(statement.as_published.delta_prime_at_most, 0.9);
-    let text = statement.to_string();
-    assert!(text.starts_with("as published: ") && text.contains("\nconditional: "), "{text}");
-    assert!(
-        text.contains("δ′ ≤ 0.9") && text.contains("784 angles") && !text.contains("certified"),
-        "{text}"
-    );
-    assert!(GeoDpStatement::new(&plain, 1, 1e-5, ADJACENCY, Method::Pld).is_err());
-    assert!(
-        GeoDpStatement::new(&Event::geometric(plain, 1.5, 3), 1, 1e-5, ADJACENCY, Method::Pld)
-            .is_err()
-    );
+    let charged = |events: &[(&Event, u64)]| {
+        let mut account = Account::new(TERMS);
+        for (event, count) in events {
+            account.charge(event, *count)?;
+        }
+        account.claims()
+    };
+    let claims = charged(&[(&event, 60), (&event, 40)]).unwrap();
+    let kinds: Vec<Kind> = claims.iter().map(Claim::kind).collect();
+    assert_eq!(kinds, [Kind::Conditional, Kind::AsPublished]);
+    assert_eq!(claims[1].upper(), upper(&plain, 100, 1e-5, ADJACENCY));
+    let halves = Event::sampled_gaussian(0.1, 2.0 / 2f64.sqrt());
+    assert_eq!(claims[0].upper(), upper(&halves, 100, 1e-5, ADJACENCY));
+    assert!(claims[0].epsilon().lower > claims[1].upper());
+    assert_eq!(claims[1].delta_prime_at_most(), Some(0.9));
+    let text = format!("{}\n{}", claims[0], claims[1]);
+    assert!(text.starts_with("conditional ε = ") && text.contains("\nas published ε = "), "{text}");
+    assert!(text.contains("+ δ″") && text.contains("δ′ up to 0.9"), "{text}");
+    assert!(!text.contains("certified"), "{text}");
+    let assumption = claims[0].assumption().unwrap();
+    assert!(assumption.contains("784 angles") && assumption.contains("B = 256"), "{assumption}");
+    // A part that is certified alone takes nothing of the assumption away, and costs its own ε.
+    let both = charged(&[(&event, 100), (&plain, 10)]).unwrap();
+    assert_eq!(both[0].kind(), Kind::Conditional);
+    assert!(both[0].epsilon().lower > claims[0].upper());
+    // Nor does anything hide a release without noise.
+    let open = charged(&[(&event, 100), (&Event::NoPrivacy, 1), (&plain, 10)]).unwrap();
+    assert!(open.len() == 1 && !open[0].is_private() && open[0].upper().is_infinite());
+    assert!(charged(&[(&Event::geometric(plain.clone(), 1.5, 3), 1)]).is_err());
+    let composed = Event::geometric(Event::composed(vec![plain.clone()]), 0.5, 3);
+    assert!(charged(&[(&composed, 1)]).is_err());
+    let certified = charged(&[(&plain, 100)]).unwrap();
+    assert_eq!(certified.len(), 1);
+    assert_eq!(certified[0].kind(), Kind::Certified);
+    assert_eq!(certified[0].upper(), claims[1].upper());
+}
+
+/// A claim survives JSON, infinite ends included, and a bent bracket is straightened upwards.
+#[test]
+fn claims_come_back_from_json() {
+    for event in [Event::sampled_gaussian(0.1, 2.0), Event::NoPrivacy] {
+        let mut account = Account::new(TERMS);
+        account.charge(&event, 5).unwrap();
+        let claim = account.claim().unwrap();
+        let text = serde_json::to_string(&claim).unwrap();
+        assert_eq!(serde_json::from_str::<Claim>(&text).unwrap(), claim, "{text}");
+    }
+    let bent = r#"{"lower":3.0,"upper":-1.0,"adjacency":"zero-out"}"#;
+    let bracket: geodp_account::Bracket = serde_json::from_str(bent).unwrap();
+    assert_eq!((bracket.lower, bracket.upper), (0.0, 0.0));
 }

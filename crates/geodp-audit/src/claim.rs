@@ -1,24 +1,9 @@
-//! An ε that somebody claims, which an audit may refute.
+//! The claims of a statement that an audit may refute.
 
 use geodp::Statement;
-use serde::{Deserialize, Serialize};
-
-/// A claimed ε with its kind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Claim {
-    /// certified, conditional, as published.
-    pub kind: String,
-    /// Its upper end.
-    pub epsilon: f64,
-}
+use geodp_account::Claim;
 
 /// The claims of a statement; none without privacy.
 pub fn claims_of(statement: &Statement) -> Vec<Claim> {
-    let claims = statement.claims.iter();
-    claims
-        .filter_map(|claim| {
-            let (epsilon, _) = claim.numbers()?;
-            Some(Claim { kind: claim.word().to_owned(), epsilon: epsilon.upper })
-        })
-        .collect()
+    statement.claims.iter().filter(|claim| claim.is_private()).cloned().collect()
 }

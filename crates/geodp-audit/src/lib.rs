@@ -26,6 +26,6 @@ mod procedure;
 pub mod record_loss;
 pub mod report;
 
-pub use claim::{Claim, claims_of};
+pub use claim::claims_of;
 pub use error::Error;
 pub use procedure::Hooks;

@@ -11,12 +11,9 @@
 //! with negative magnitude looks like the opposite direction, so both readings are weighed.
 
 use crate::Error;
-use crate::claim::Claim;
 use crate::distinguish::{Bound, DistinguishParams, World, distinguish};
 use crate::record_loss::gaussian_epsilon;
-use geodp_account::{
-    Accountant, Adjacency, Certified, Event, GeoDpStatement, Method, PldAccountant,
-};
+use geodp_account::{Account, Adjacency, Arithmetic, Claim, Denominator, Event, Terms};
 use geodp_mechanism::{
     Clip, Direction, Gaussian, Geometric, Movement, NoiseSource, Perturb, Purpose,
 };
@@ -89,7 +86,7 @@ pub struct Case {
 impl Case {
     /// The claims that the audited bound refutes.
     pub fn refuted(&self) -> impl Iterator<Item = &Claim> {
-        self.claims.iter().filter(|claim| self.bound.epsilon_lower > claim.epsilon)
+        self.claims.iter().filter(|claim| self.bound.epsilon_lower > claim.upper())
     }
 }
 
@@ -202,27 +199,23 @@ pub fn audit(
     })
 }
 
-/// What is claimed of one release without sampling.
+/// What is claimed of one release without sampling; GeoDP's published figure comes first.
 fn claims(setting: &Setting, mechanism: Audited) -> Result<Vec<Claim>, Error> {
-    let event = Event::gaussian(setting.noise_multiplier);
-    let claim = |kind: &str, epsilon: f64| Claim { kind: kind.to_owned(), epsilon };
-    match mechanism {
-        Audited::Dp => {
-            let mut accountant = PldAccountant::new(Adjacency::AddRemove);
-            accountant.compose(&event, 1)?;
-            let certified = Certified::by(&accountant, setting.delta)?;
-            Ok(vec![claim("certified", certified.epsilon().upper)])
-        }
-        Audited::Geodp => {
-            let event = Event::geometric(event, setting.beta, setting.dim as u64);
-            let (delta, adjacency) = (setting.delta, Adjacency::AddRemove);
-            let both = GeoDpStatement::new(&event, 1, delta, adjacency, Method::Pld)?;
-            Ok(vec![
-                claim("as published", both.as_published.epsilon.upper),
-                claim("conditional", both.conditional.epsilon.upper),
-            ])
-        }
-    }
+    let gaussian = Event::gaussian(setting.noise_multiplier);
+    let event = match mechanism {
+        Audited::Dp => gaussian,
+        Audited::Geodp => Event::geometric(gaussian, setting.beta, setting.dim as u64),
+    };
+    let mut account = Account::new(Terms {
+        adjacency: Adjacency::AddRemove,
+        delta: setting.delta,
+        arithmetic: Arithmetic::FloatingPoint,
+        denominator: Denominator::Batch(setting.batch),
+    });
+    account.charge(&event, 1)?;
+    let mut claims = account.claims()?;
+    claims.reverse();
+    Ok(claims)
 }
 
 /// ln of the likelihood of a release given the record, minus that without it.
@@ -270,6 +263,7 @@ impl LikelihoodRatio {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use geodp_account::Kind;
 
     fn setting() -> Setting {
         Setting {
@@ -306,7 +300,7 @@ mod tests {
             let case = case(Audited::Dp, batch);
             assert_eq!(case.refuted().count(), 0, "{case:?}");
             assert!(case.bound.epsilon_lower > 0.5, "{case:?}");
-            assert!((case.epsilon_of_pair / case.claims[0].epsilon - 1.0).abs() < 1e-2);
+            assert!((case.epsilon_of_pair / case.claims[0].upper() - 1.0).abs() < 1e-2);
         }
     }
 
@@ -318,7 +312,7 @@ mod tests {
         assert!(ordinary.bound.epsilon_lower <= ordinary.epsilon_of_pair);
         let cancelling = case(Audited::Geodp, Batch::Cancelling);
         assert!(cancelling.moved_direction > 10.0 * cancelling.assumed_direction);
-        let refuted: Vec<&str> = cancelling.refuted().map(|c| c.kind.as_str()).collect();
-        assert!(refuted.contains(&"as published"), "{cancelling:?}");
+        let refuted: Vec<Kind> = cancelling.refuted().map(Claim::kind).collect();
+        assert!(refuted.contains(&Kind::AsPublished), "{cancelling:?}");
     }
 }

@@ -81,7 +81,7 @@ fn no_record_of_dp_pays_more_than_certified() {
     engine.gradients[8].iter_mut().for_each(|g| *g *= 1e-4);
     let (measure, plan) = measured(&engine, &params(20, 200, None), 50, 1);
     let summary = measure.summary(&plan).unwrap().unwrap();
-    let certified = plan.protection().epsilon_so_far(200).unwrap().unwrap().epsilon.unwrap();
+    let certified = plan.protection().claim_after(200).unwrap().unwrap().upper();
     let with = summary.with_amplification.unwrap();
     assert!(with.largest < certified * 1.001 && with.largest > certified * 0.999);
     assert_eq!(summary.share_of_records_inside, 1.0);

@@ -32,7 +32,7 @@ fn run(params: &PlanParams, kind: CanaryKind, seed: u64) -> (OneRun, f64) {
     let training = CanaryTraining::new(&network, &data, params, kind, CANARIES, &source).unwrap();
     let guarantee = training.plan().protection();
     let steps = training.plan().steps();
-    let claim = guarantee.epsilon_so_far(steps).unwrap().unwrap().epsilon.unwrap();
+    let claim = guarantee.claim_after(steps).unwrap().unwrap().upper();
     let audit_params = OneRunParams { canaries: CANARIES, delta: 1e-5, significance: 0.05 };
     let stop = AtomicBool::new(false);
     let hooks = Hooks { on_step: &|| {}, stop: &stop };

@@ -80,7 +80,7 @@ impl Observer for TrainingBar {
 
     fn on_block(&mut self, metrics: &BlockMetrics) {
         if let Some(epsilon) = &metrics.epsilon {
-            self.epsilon = format!(" · {epsilon}");
+            self.epsilon = format!(" · {}", epsilon.short());
         }
         if let Some(test) = metrics.test {
             self.test = format!(" · test {:.2} %", 100.0 * test.accuracy);

@@ -20,7 +20,7 @@ pub(crate) fn announce(run: &Run) {
         (Some(sigma), Some(kind)) => {
             let budget = plan.protection().budget();
             let budget = budget.map_or(String::new(), |b| format!(", within {kind} ε = {b}"));
-            format!("noise multiplier σ = {sigma:.4}{budget}")
+            format!("noise multiplier σ = {}{budget}", geodp_account::rounded_up(sigma))
         }
         _ => "no noise, no privacy".to_owned(),
     };

@@ -22,30 +22,33 @@ const RUN: &str = "account --sample-rate 0.01 --noise-multiplier 1 --steps 1000 
 fn account_prints_the_bracket() {
     let report = json(RUN);
     let (lower, upper) = (
-        report["epsilon"]["lower"].as_f64().unwrap(),
-        report["epsilon"]["upper"].as_f64().unwrap(),
+        report["claims"][0]["epsilon"]["lower"].as_f64().unwrap(),
+        report["claims"][0]["epsilon"]["upper"].as_f64().unwrap(),
     );
     assert!(lower <= 1.8284 && 1.8284 <= upper && upper - lower < 0.01 * upper, "{report}");
     assert_eq!(
         (&report["accountant"], &report["adjacency"]),
-        (&Value::from("pld"), &Value::from("add-remove"))
+        (&Value::from("pld"), &Value::from("zero-out"))
     );
-    assert_eq!(report["kind"], "certified");
+    assert_eq!(report["claims"][0]["kind"], "certified");
+    assert_eq!(report["claims"][0]["arithmetic"], "floating-point");
+    let added = json(&format!("{RUN} --adjacency add-remove"));
+    assert_eq!(added["claims"][0]["epsilon"]["upper"].as_f64().unwrap(), upper);
 
     let renyi = json(&format!("{RUN} --accountant rdp"));
-    assert!((renyi["epsilon"]["upper"].as_f64().unwrap() - 2.1014).abs() < 1e-4);
+    assert!((renyi["claims"][0]["epsilon"]["upper"].as_f64().unwrap() - 2.1014).abs() < 1e-4);
     let replace = json(&format!("{RUN} --adjacency replace-one"));
-    assert!(replace["epsilon"]["lower"].as_f64().unwrap() > upper);
+    assert!(replace["claims"][0]["epsilon"]["lower"].as_f64().unwrap() > upper);
 
     let text = String::from_utf8(geodp(RUN).stdout).unwrap();
-    assert!(text.starts_with("certified: epsilon 1.8"), "{text}");
+    assert!(text.starts_with("certified ε = 1.8"), "{text}");
 }
 
 #[test]
 fn plan_meets_its_target() {
     let line = "plan --epsilon 3 --delta 1e-5 --records 60000 --batch 600";
     let report = json(&format!("{line} --epochs 10"));
-    let upper = report["epsilon"]["upper"].as_f64().unwrap();
+    let upper = report["claims"][0]["epsilon"]["upper"].as_f64().unwrap();
     assert!((2.997..=3.0).contains(&upper), "{report}");
     assert_eq!(report["steps"], 1000);
     assert_eq!(report, json(&format!("{line} --steps 1000")));
@@ -65,7 +68,7 @@ fn plan_for_geodp_meets_the_conditional_epsilon() {
     let line = "plan --epsilon 3 --delta 1e-5 --records 60000 --batch 600 --epochs 10";
     let dp = json(line)["noise_multiplier"].as_f64().unwrap();
     let report = json(&format!("{line} --mechanism geodp --beta 0.1 --dim 785"));
-    let upper = report["statement"]["conditional"]["epsilon"]["upper"].as_f64().unwrap();
+    let upper = report["claims"][0]["epsilon"]["upper"].as_f64().unwrap();
     assert!((2.99..=3.0).contains(&upper), "{report}");
     let ratio = report["noise_multiplier"].as_f64().unwrap() / dp;
     assert!((ratio - std::f64::consts::SQRT_2).abs() < 3e-3, "{ratio}");
@@ -76,19 +79,28 @@ fn geodp_is_never_certified() {
     let geometric = "--mechanism geodp --beta 0.1 --dim 785";
     for line in [RUN, "plan --epsilon 3 --delta 1e-5 --records 60000 --batch 600 --steps 100"] {
         let report = json(&format!("{line} {geometric}"));
-        assert!(report.get("epsilon").is_none() && report.get("kind").is_none(), "{report}");
-        let statement = &report["statement"];
-        assert_eq!(statement["as_published"]["delta_prime_at_most"], 0.9);
-        assert!(
-            statement["conditional"]["assumption"]
-                .as_str()
-                .unwrap()
-                .contains("nothing enforces it")
-        );
+        let kinds: Vec<&Value> =
+            report["claims"].as_array().unwrap().iter().map(|claim| &claim["kind"]).collect();
+        assert_eq!(kinds, ["conditional", "as-published"], "{report}");
+        assert_eq!(report["claims"][1]["delta_prime_at_most"], 0.9);
+        let assumption = report["claims"][0]["assumption"].as_str().unwrap();
+        assert!(assumption.contains("nothing enforces it"), "{assumption}");
         let text = String::from_utf8(geodp(&format!("{line} {geometric}")).stdout).unwrap();
-        assert!(text.contains("as published: ") && text.contains("conditional: "), "{text}");
-        assert!(text.contains("no certified epsilon") && !text.contains("certified: "), "{text}");
+        assert!(text.contains("as published ε = ") && text.contains("conditional ε = "), "{text}");
+        assert!(text.contains("no certified epsilon") && !text.contains("certified ε"), "{text}");
     }
+}
+
+/// Whatever is printed bounds what was spent: an ε of 3.4e-5 does not read as 0.
+#[test]
+fn a_small_epsilon_is_not_printed_as_zero() {
+    let line = "account --sample-rate 1.2e-4 --noise-multiplier 3 --steps 1 --delta 1e-5";
+    let text = String::from_utf8(geodp(line).stdout).unwrap();
+    let upper = json(line)["claims"][0]["epsilon"]["upper"].as_f64().unwrap();
+    let printed = text.split("certified ε = ").nth(1).unwrap().split(' ').next().unwrap();
+    let printed: f64 = printed.parse().unwrap();
+    assert!(upper > 0.0 && printed >= upper && printed < 1.1 * upper, "{text} for {upper}");
+    assert!(!text.contains("0.0000 ") && !text.contains("0.000000,"), "{text}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ struct Lines;
 
 impl Observer for Lines {
     fn on_block(&mut self, metrics: &BlockMetrics) {
-        if let (Some(test), Some(epsilon)) = (metrics.test, metrics.epsilon) {
+        if let (Some(test), Some(epsilon)) = (metrics.test, &metrics.epsilon) {
             println!("epoch {:5.1}  accuracy {:.4}  {epsilon}", metrics.epoch, test.accuracy);
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! | mechanism, sampling | one unit | its cost | kind |
 //! |---|---|---|---|
-//! | DP, Poisson | a step | sampled Gaussian(q, σ), add/remove | certified |
+//! | DP, Poisson | a step | sampled Gaussian(q, σ), zero-out | certified |
 //! | DP, shuffle | an epoch | Gaussian(σ), replace-one (sensitivity 2C) | certified |
 //! | GeoDP | the same | the same with σ/√2, if the assumption holds | conditional |
 //! | with IS | a step, and a release of K | at the candidate rate; its own sampled Gaussian | |
@@ -16,45 +16,3 @@ mod settle;
 
 pub use accounting::Accounting;
 pub(crate) use settle::{Settled, settle};
-
-use serde::{Deserialize, Serialize};
-use std::fmt;
-
-/// Which kind an ε is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// A theorem without assumptions about the data.
-    Certified,
-    /// A theorem under an assumption that nothing enforces.
-    Conditional,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Certified => "certified",
-            Self::Conditional => "conditional",
-        })
-    }
-}
-
-/// An ε that says which kind it is.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct EpsilonSoFar {
-    /// Its kind.
-    pub kind: Kind,
-    /// The upper end of its bracket; `None` if nothing certifies a finite number.
-    pub epsilon: Option<f64>,
-    /// The δ it goes with.
-    pub delta: f64,
-}
-
-impl fmt::Display for EpsilonSoFar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.epsilon {
-            Some(epsilon) => write!(f, "{} ε {epsilon:.3}", self.kind),
-            None => write!(f, "{} ε ∞", self.kind),
-        }
-    }
-}

@@ -6,6 +6,7 @@
 use crate::plan::Plan;
 use crate::run::metrics::{BINS, BlockMetrics, bin_start};
 use crate::statement::Statement;
+use geodp_account::Kind;
 use geodp_report::{Axis, Callout, Chart, Histogram, Page, Role, Section, Series, format};
 use std::time::Duration;
 
@@ -43,8 +44,8 @@ pub(crate) fn html(inputs: &ReportInputs<'_>) -> String {
 fn role(plan: &Plan) -> Role {
     match plan.protection().kind() {
         None => Role::NoNoise,
-        Some(crate::budget::Kind::Certified) => Role::Dp,
-        Some(crate::budget::Kind::Conditional) => Role::GeoDp,
+        Some(Kind::Conditional) => Role::GeoDp,
+        Some(_) => Role::Dp,
     }
 }
 
@@ -77,8 +78,12 @@ fn privacy(inputs: &ReportInputs<'_>) -> Section {
         section = section.callout(Callout::Warning, warning.as_str());
     }
     section = section.key_values(inputs.statement.facts());
-    let epsilon: Vec<(f64, f64)> =
-        inputs.metrics.iter().filter_map(|m| Some((m.epoch, m.epsilon?.epsilon?))).collect();
+    let epsilon: Vec<(f64, f64)> = inputs
+        .metrics
+        .iter()
+        .filter_map(|m| Some((m.epoch, m.epsilon.as_ref()?.upper())))
+        .filter(|(_, upper)| upper.is_finite())
+        .collect();
     if let (Some(kind), false) = (inputs.plan.protection().kind(), epsilon.is_empty()) {
         let delta = inputs.statement.delta_text();
         let mut chart = Chart::new(

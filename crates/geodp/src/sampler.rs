@@ -54,7 +54,7 @@ impl Draw {
     /// Which change of the data the account is about.
     pub fn adjacency(&self) -> Adjacency {
         match self.sampling {
-            Sampling::Poisson => Adjacency::AddRemove,
+            Sampling::Poisson => Adjacency::ZeroOut,
             Sampling::Shuffle => Adjacency::ReplaceOne,
         }
     }

@@ -4,67 +4,13 @@
 //! GeoDP run has no certified claim at all.
 
 use crate::Error;
-use crate::budget::{Accounting, Kind};
+use crate::budget::Accounting;
 use crate::plan::{Noise, Plan, Protection};
 use crate::sampler::Sampling;
 use crate::select::Selection;
-use geodp_account::{
-    Adjacency, AsPublished, Bracket, Certified, Conditional, GeoDpStatement, Method,
-};
+use geodp_account::{Adjacency, Arithmetic, Claim, Kind, rounded_up};
 use serde::Serialize;
 use std::fmt;
-
-/// One claim about the released weights.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Claim {
-    /// The weights are (ε, δ)-differentially private.
-    Certified(Certified),
-    /// The weights are (ε, δ)-differentially private if an assumption holds.
-    Conditional(Conditional),
-    /// The figure the paper's own accounting gives.
-    AsPublished(AsPublished),
-    /// The figure that SUR's own accounting gives.
-    #[serde(rename = "as-published-sur")]
-    AcceptedOnly(AcceptedOnly),
-    /// No noise was added: there is no privacy.
-    NotPrivate,
-}
-
-/// SUR as published: accepted iterations are charged, rejected ones are not.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct AcceptedOnly {
-    /// ε of the accepted iterations alone.
-    pub epsilon: Bracket,
-    /// Its δ.
-    pub delta: f64,
-    /// Steps kept and taken back.
-    pub selection: Selection,
-}
-
-impl Claim {
-    /// ε and δ, unless there is no privacy.
-    pub fn numbers(&self) -> Option<(Bracket, f64)> {
-        match self {
-            Self::Certified(claim) => Some((claim.epsilon(), claim.delta())),
-            Self::Conditional(claim) => Some((claim.epsilon, claim.delta)),
-            Self::AsPublished(claim) => Some((claim.epsilon, claim.delta)),
-            Self::AcceptedOnly(claim) => Some((claim.epsilon, claim.delta)),
-            Self::NotPrivate => None,
-        }
-    }
-
-    /// The word that stands before every ε of this kind.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Certified(_) => "certified",
-            Self::Conditional(_) => "conditional",
-            Self::AsPublished(_) | Self::AcceptedOnly(_) => "as published",
-            Self::NotPrivate => "no privacy",
-        }
-    }
-}
 
 /// Where the noise came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -83,6 +29,8 @@ pub struct Statement {
     pub claims: Vec<Claim>,
     /// Which change of the data the claims are about; absent without privacy.
     pub adjacency: Option<Adjacency>,
+    /// In which arithmetic the claims hold; absent without privacy.
+    pub arithmetic: Option<Arithmetic>,
     /// How batches were drawn.
     pub sampling: Sampling,
     /// Where the noise came from.
@@ -120,7 +68,7 @@ impl Statement {
     ) -> Result<Self, Error> {
         let accounting = plan.protection.accounting();
         let claims = match &plan.protection {
-            Protection::None { .. } => vec![Claim::NotPrivate],
+            Protection::None { .. } => vec![Claim::not_private(&plan.protection.terms())],
             Protection::Private { noise, accounting, .. } => {
                 claims(noise, accounting, accounting.units(steps_charged), selection)?
             }
@@ -128,6 +76,7 @@ impl Statement {
         Ok(Self {
             claims,
             adjacency: accounting.map(Accounting::adjacency),
+            arithmetic: accounting.map(|accounting| accounting.terms().arithmetic),
             sampling: plan.sampling,
             noise: plan.seed.map_or(NoiseOrigin::OperatingSystem, NoiseOrigin::Seed),
             noise_multiplier: plan.noise_multiplier(),
@@ -152,46 +101,11 @@ fn claims(
     units: u64,
     selection: Option<Selection>,
 ) -> Result<Vec<Claim>, Error> {
-    let (delta, adjacency) = (accounting.delta, accounting.adjacency());
-    let mut claims = match noise.kind() {
-        Kind::Certified => {
-            let accountant = accounting.account(noise.event(accounting.draw), units)?;
-            vec![Claim::Certified(Certified::by(&accountant, delta)?)]
-        }
-        Kind::Conditional => {
-            let event = noise.event(accounting.draw);
-            let both = GeoDpStatement::new(&event, 1, delta, adjacency, Method::Rdp)?;
-            let (epsilon, published) = (
-                accounting.epsilon_of(noise, units)?,
-                accounting.published_epsilon_of(noise, units)?,
-            );
-            let conditional = Conditional { epsilon, ..both.conditional };
-            let as_published = AsPublished { epsilon: published, ..both.as_published };
-            vec![Claim::Conditional(conditional), Claim::AsPublished(as_published)]
-        }
-    };
-    if let Some(selection) = selection {
-        let epsilon = accounting.published_epsilon_of(noise, selection.accepted)?;
-        claims.push(Claim::AcceptedOnly(AcceptedOnly { epsilon, delta, selection }));
+    let mut claims = accounting.account(noise, units)?.claims()?;
+    if let Some(Selection { accepted, rejected }) = selection {
+        claims.push(accounting.account(noise, accepted)?.accepted_only(accepted, rejected)?);
     }
     Ok(claims)
-}
-
-impl fmt::Display for Claim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some((epsilon, delta)) = self.numbers() else {
-            return f.write_str("no privacy: no noise was added (ε = ∞)");
-        };
-        write!(f, "{} ε = {} at δ = {delta:e}", self.word(), round_up(epsilon.upper))?;
-        match self {
-            Self::AsPublished(claim) => write!(f, " + δ′, δ′ up to {}", claim.delta_prime_at_most),
-            Self::AcceptedOnly(claim) => {
-                let Selection { accepted, rejected } = claim.selection;
-                write!(f, " for the {accepted} accepted of {} iterations", accepted + rejected)
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 /// The same with a capital at its start.
@@ -199,14 +113,6 @@ fn capitalised(sentence: String) -> String {
     let mut letters = sentence.chars();
     let first = letters.next().map(char::to_uppercase);
     first.into_iter().flatten().chain(letters).collect()
-}
-
-/// An ε with four decimals, rounded up: what is printed still bounds.
-fn round_up(epsilon: f64) -> String {
-    if epsilon.is_infinite() {
-        return "∞".to_owned();
-    }
-    format!("{:.4}", (epsilon * 1e4).ceil() / 1e4)
 }
 
 impl Statement {
@@ -225,32 +131,33 @@ impl Statement {
     pub fn paragraphs(&self) -> Vec<String> {
         let mut all = Vec::new();
         for claim in &self.claims {
-            all.push(capitalised(match claim {
-                Claim::Certified(_) => format!(
-                    "{claim}. Whoever sees the weights learns at most this much about whether any \
-                     one record was {}. This is a theorem; it assumes nothing about the data.",
+            all.push(capitalised(match claim.kind() {
+                Kind::Certified => format!(
+                    "{claim}. Whoever sees the weights learns at most this much about any one record: \
+                     {}. This is a theorem; it assumes nothing about the data.",
                     self.change()
                 ),
-                Claim::Conditional(conditional) => format!(
+                Kind::Conditional => format!(
                     "{claim}. This holds if {}. It is not a guarantee: a record that moves the \
                      direction further is protected less than this says.",
-                    conditional.assumption
+                    claim.assumption().unwrap_or("its assumption does")
                 ),
-                Claim::AsPublished(_) => format!(
+                Kind::AsPublished => format!(
                     "{claim}. This is what the paper's accounting gives: magnitude and direction \
                      count as one release, and δ′ is the chance that the direction leaves the region \
                      β describes. It stands here for comparison."
                 ),
-                Claim::AcceptedOnly(_) => format!(
+                Kind::AsPublishedSur => format!(
                     "{claim}. This is how SUR’s authors account: rejected iterations are not \
                      charged. They used the data too, and what they did shows; it stands here for \
                      comparison."
                 ),
-                Claim::NotPrivate => "No noise was added. The weights may reveal the training \
-                     records; do not release them as private."
+                _ => "No noise was added. The weights may reveal the training records; do not \
+                     release them as private."
                     .to_owned(),
             }));
         }
+        all.extend(self.arithmetic.map(|arithmetic| arithmetic.sentence().to_owned()));
         match self.noise {
             NoiseOrigin::Seed(seed) if self.noise_multiplier.is_some() => all.push(format!(
                 "The noise was made from the seed {seed}. Against anyone who knows the seed nothing \
@@ -263,31 +170,34 @@ impl Statement {
 
     fn change(&self) -> &'static str {
         match self.adjacency {
-            Some(Adjacency::ReplaceOne) => "replaced by another",
-            _ => "there or not",
+            Some(Adjacency::ReplaceOne) => "whether it is this one or any other in its place",
+            _ => {
+                "whether it has its content or is blank and contributes nothing (zero-out; the \
+                 number of records N is public)"
+            }
         }
     }
 
     /// "certified ε" and the like.
     pub(crate) fn epsilon_label(&self) -> String {
         match self.claims.first() {
-            Some(claim) if claim.numbers().is_some() => format!("{} ε", claim.word()),
+            Some(claim) if claim.is_private() => format!("{} ε", claim.kind()),
             _ => "privacy".to_owned(),
         }
     }
 
     /// The first claim's number.
     pub(crate) fn epsilon_text(&self) -> String {
-        match self.claims.first().and_then(Claim::numbers) {
-            Some((epsilon, _)) => round_up(epsilon.upper),
-            None => "none (ε = ∞)".to_owned(),
+        match self.claims.first() {
+            Some(claim) if claim.is_private() => claim.epsilon_text(),
+            _ => "none (ε = ∞)".to_owned(),
         }
     }
 
     /// δ of the first claim.
     pub(crate) fn delta_text(&self) -> String {
-        let numbers = self.claims.first().and_then(Claim::numbers);
-        numbers.map_or("–".to_owned(), |(_, delta)| format!("{delta:e}"))
+        let private = self.claims.first().filter(|claim| claim.is_private());
+        private.map_or("–".to_owned(), Claim::delta_text)
     }
 
     /// What the ledger was charged with.
@@ -299,10 +209,12 @@ impl Statement {
             (None, _) => format!("{} steps without privacy", self.steps_charged),
             (Some(sigma), Sampling::Poisson) => {
                 let steps = self.steps_charged;
-                format!("{steps} steps at q = {rate:.6}, σ = {sigma:.4}{tests}{releases}")
+                let (rate, sigma) = (rounded_up(rate), rounded_up(sigma));
+                format!("{steps} steps at q = {rate}, σ = {sigma}{tests}{releases}")
             }
             (Some(sigma), Sampling::Shuffle) => {
-                format!("{} steps of shuffled epochs, σ = {sigma:.4}", self.steps_charged)
+                let (steps, sigma) = (self.steps_charged, rounded_up(sigma));
+                format!("{steps} steps of shuffled epochs, σ = {sigma}")
             }
         }
     }
@@ -317,14 +229,16 @@ impl Statement {
             "neighbouring data sets",
             self.adjacency.map(|a| match a {
                 Adjacency::AddRemove => "one record added or removed".to_owned(),
-                Adjacency::ReplaceOne => "one record replaced".to_owned(),
+                Adjacency::ZeroOut => "zero-out: one record made blank, N public".to_owned(),
+                Adjacency::ReplaceOne => "replace-one: one record replaced, N public".to_owned(),
             }),
         );
+        add("arithmetic", self.arithmetic.map(|arithmetic| arithmetic.to_string()));
         add(
             "sampling",
             Some(format!("{}, B = {} of N = {}", self.sampling, self.batch, self.records)),
         );
-        add("noise multiplier σ", self.noise_multiplier.map(|s| format!("{s:.4}")));
+        add("noise multiplier σ", self.noise_multiplier.map(rounded_up));
         add("bounding factor β", self.beta.map(|b| b.to_string()));
         add("clipping threshold C", self.clip_norm.map(|c| c.to_string()));
         add(

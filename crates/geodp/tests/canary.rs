@@ -211,7 +211,7 @@ fn shuffling_is_accounted_as_what_it_is() {
     by_hand.compose(&Event::gaussian(1.0), 3).unwrap();
     let expected = by_hand.epsilon(1e-5).unwrap();
     let epsilon = |plan: &geodp::plan::Plan, steps: u64| {
-        plan.protection().epsilon_so_far(steps).unwrap().unwrap().epsilon.unwrap()
+        plan.protection().claim_after(steps).unwrap().unwrap().upper()
     };
     assert!((epsilon(&shuffled, 30) - expected.upper).abs() < 1e-6 * expected.upper);
     // Beginning an epoch costs the whole epoch.

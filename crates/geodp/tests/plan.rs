@@ -1,11 +1,11 @@
 //! Plans that make no sense are refused with a reason that names the parameter.
 
+use geodp::Statement;
 use geodp::config::RunConfig;
 use geodp::optimizer::OptimizerKind;
 use geodp::params::{Mechanism, PlanParams};
 use geodp::plan::Facts;
 use geodp::sampler::Sampling;
-use geodp::statement::{Claim, Statement};
 
 const FACTS: Facts = Facts { records: 1000, dim: 10 };
 
@@ -87,16 +87,11 @@ fn a_target_is_met_and_never_passed() {
             params.privacy.epsilon = Some(2.0);
             params.privacy.sampling = sampling;
             let plan = params.check(FACTS).unwrap();
-            let epsilon = plan.protection().epsilon_so_far(plan.steps()).unwrap().unwrap();
-            let spent = epsilon.epsilon.unwrap();
-            assert!(spent <= 2.0 && spent > 1.995, "{mechanism} {sampling}: {epsilon}");
+            let spent = plan.protection().claim_after(plan.steps()).unwrap().unwrap();
+            let epsilon = spent.upper();
+            assert!(epsilon <= 2.0 && epsilon > 1.995, "{mechanism} {sampling}: {spent}");
             let statement = Statement::new(&plan, plan.steps(), None).unwrap();
-            let claimed = match &statement.claims[0] {
-                Claim::Certified(claim) => claim.epsilon().upper,
-                Claim::Conditional(claim) => claim.epsilon.upper,
-                other => panic!("{other}"),
-            };
-            assert_eq!(claimed, spent, "{mechanism} {sampling}: statement and ledger differ");
+            assert_eq!(statement.claims[0], spent, "{mechanism} {sampling}: two answers");
         }
     }
 }
@@ -122,8 +117,7 @@ fn a_limit_cuts_the_steps() {
     params.privacy.epsilon_limit = Some(1.5);
     let limited = params.check(FACTS).unwrap();
     assert!(limited.steps() < free.steps() && limited.steps() > 0);
-    let epsilon =
-        |steps: u64| limited.protection().epsilon_so_far(steps).unwrap().unwrap().epsilon.unwrap();
+    let epsilon = |steps: u64| limited.protection().claim_after(steps).unwrap().unwrap().upper();
     assert!(epsilon(limited.steps()) <= 1.5 && epsilon(limited.steps() + 1) > 1.5);
 }
 

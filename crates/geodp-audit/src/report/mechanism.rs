@@ -2,8 +2,8 @@
 //! it does not.
 
 use super::{claim_text, lower};
-use crate::claim::Claim;
 use crate::mechanism::{Audited, Batch, Case, Setting};
+use geodp_account::Claim;
 use geodp_report::{Axis, Bars, Callout, Role, Section, Table, Text, Tone, format};
 
 fn name(case: &Case) -> String {
@@ -57,7 +57,7 @@ pub fn mechanism_section(setting: &Setting, cases: &[Case]) -> Section {
     .group(
         "claimed: certified (DP), as published (GeoDP)",
         Role::Neutral,
-        cases.iter().map(|case| first_claim(case).map_or(f64::NAN, |c| c.epsilon)),
+        cases.iter().map(|case| first_claim(case).map_or(f64::NAN, Claim::upper)),
     )
     .group(
         format!("audited: at least, {confidence} confidence"),

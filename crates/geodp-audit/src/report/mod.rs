@@ -10,7 +10,7 @@ pub use membership::{Attack, membership_section};
 pub use one_run::one_run_section;
 pub use record_loss::record_loss_section;
 
-use crate::claim::Claim;
+use geodp_account::Claim;
 use geodp_report::{Page, Section, format};
 
 /// A page of one section.
@@ -33,7 +33,7 @@ pub(crate) fn lower(epsilon: f64) -> String {
 
 /// "certified ε 1.2".
 pub(crate) fn claim_text(claim: &Claim) -> String {
-    format!("{} ε {}", claim.kind, format::epsilon(claim.epsilon))
+    claim.short()
 }
 
 #[cfg(test)]

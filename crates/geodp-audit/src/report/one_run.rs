@@ -2,8 +2,8 @@
 
 use super::{claim_text, lower};
 use crate::canaries::CanaryKind;
-use crate::claim::Claim;
 use crate::one_run::OneRun;
+use geodp_account::Claim;
 use geodp_report::{Axis, Callout, Chart, Histogram, Role, Section, Series, Table, format};
 
 /// Bins of the histogram of scores.
@@ -12,11 +12,11 @@ const BINS: usize = 40;
 /// What one run showed, beside what is claimed of it.
 pub fn one_run_section(found: &OneRun, kind: CanaryKind, claims: &[Claim]) -> Section {
     let refuted: Vec<&Claim> =
-        claims.iter().filter(|claim| found.epsilon_lower > claim.epsilon).collect();
+        claims.iter().filter(|claim| found.epsilon_lower > claim.upper()).collect();
     let confidence = format::percent(found.confidence);
     let bound = lower(found.epsilon_lower);
     let mut numbers = vec![(format!("audited: ε is at least ({confidence})"), bound.clone())];
-    numbers.extend(claims.iter().map(|c| (format!("{} ε", c.kind), format::epsilon(c.epsilon))));
+    numbers.extend(claims.iter().map(|c| (format!("{} ε", c.kind()), c.epsilon_text())));
     let mut section = Section::new("One-run audit").headline(numbers).paragraph(format!(
         "{} {kind} canaries stood beside the training records, each with a fair coin that decided \
          whether it took part. After one training an attacker guessed the coins. With confidence \

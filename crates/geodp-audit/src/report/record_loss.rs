@@ -1,10 +1,10 @@
 //! The section of measured per-record losses: private, for the data's owner.
 
 use crate::Error;
-use crate::claim::Claim;
 use crate::record_loss::{
     RecordLoss, RecordLossSummary, RecordTotals, gaussian_epsilon, sampled_epsilon,
 };
+use geodp_account::Claim;
 use geodp_report::{Axis, Callout, Chart, Histogram, Role, Section, Series, Table, format};
 
 /// Points at which ε(μ) is accounted; between them it is interpolated.
@@ -80,7 +80,7 @@ pub fn record_loss_section(
     )
     .series(Series::histogram("records", role, Histogram::log(epsilons, BINS)));
     for claim in claims {
-        chart = chart.mark_x(claim.epsilon, super::claim_text(claim));
+        chart = chart.mark_x(claim.upper(), super::claim_text(claim));
     }
     section = section.figure(&chart, "Records right of a line paid more than that claim says. Losses below 0.001 stand at 0.001.");
 

@@ -1,10 +1,12 @@
 //! `geodp account`: what a run's noise, rate and steps cost.
 //!
-//! DP-SGD has a certified ε, printed as a bracket whose upper end is the claim. GeoDP has none:
-//! its statement is printed instead.
+//! The events are those a training would write into its ledger, and the claims are made of them in the
+//! same place. DP-SGD's is certified; GeoDP's are not.
 
 use crate::failure::bad_input;
-use geodp_account::{Adjacency, Bracket, Certified, Event, GeoDpStatement, Method, Statement};
+use geodp_account::{
+    Account, Adjacency, Arithmetic, Claim, Denominator, Event, Kind, Method, Terms,
+};
 use geodp_mechanism::Mechanism;
 use serde::Serialize;
 
@@ -26,19 +28,19 @@ pub(crate) struct Args {
     /// Delta, strictly between 0 and 1.
     #[arg(long, value_name = "D", allow_negative_numbers = true)]
     delta: f64,
-    #[command(flatten)]
-    how: How,
-}
-
-/// How to account: shared with `plan`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct How {
     /// Accountant: pld (tight, both ends) or rdp (upper end only).
     #[arg(long, value_name = "NAME", default_value = "pld", value_parser = parse::<Method>)]
-    pub(crate) accountant: Method,
-    /// Neighbouring data sets: add-remove or replace-one.
-    #[arg(long, value_name = "NAME", default_value = "add-remove", value_parser = parse::<Adjacency>)]
-    pub(crate) adjacency: Adjacency,
+    accountant: Method,
+    /// Neighbouring data sets: zero-out (a record made blank), add-remove or replace-one.
+    #[arg(long, value_name = "NAME", default_value = "zero-out", value_parser = parse::<Adjacency>)]
+    adjacency: Adjacency,
+    #[command(flatten)]
+    release: Release,
+}
+
+/// What a step releases: shared with `plan`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Release {
     /// Mechanism: dp or geodp.
     #[arg(long, value_parser = ["dp", "geodp"], default_value = "dp",
           requires_ifs = [("geodp", "beta"), ("geodp", "dim")])]
@@ -55,6 +57,28 @@ fn parse<T: std::str::FromStr<Err = geodp_account::Error>>(text: &str) -> Result
     text.parse().map_err(|error: geodp_account::Error| error.to_string())
 }
 
+impl Release {
+    /// The mechanism with its β, and d where it needs one.
+    pub(crate) fn mechanism(&self) -> anyhow::Result<(Mechanism, Option<u64>)> {
+        let mechanism = Mechanism::named(&self.mechanism, self.beta).map_err(bad_input)?;
+        match (mechanism, self.dim) {
+            (Mechanism::Geodp { .. }, None) => Err(bad_input("--mechanism geodp needs --dim")),
+            (Mechanism::Dp, Some(_)) => Err(bad_input("--dim is GeoDP's: add --mechanism geodp")),
+            given => Ok(given),
+        }
+    }
+
+    /// The event of a step at rate q with multiplier σ.
+    fn event(&self, rate: f64, sigma: f64) -> anyhow::Result<Event> {
+        let plain = Event::sampled_gaussian(rate, sigma);
+        match self.mechanism()? {
+            (Mechanism::None, _) => Ok(Event::NoPrivacy),
+            (Mechanism::Dp, _) => Ok(plain),
+            (Mechanism::Geodp { beta }, dim) => Ok(Event::geometric(plain, beta, dim.unwrap_or(0))),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Report {
     accountant: Method,
@@ -63,88 +87,49 @@ struct Report {
     noise_multiplier: f64,
     steps: u64,
     delta: f64,
-    #[serde(flatten)]
-    outcome: Outcome,
+    claims: Vec<Claim>,
 }
 
-/// What a run costs: one certified ε, or GeoDP's statement.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(crate) enum Outcome {
-    Certified { epsilon: Bracket, kind: &'static str },
-    GeoDp { statement: GeoDpStatement },
-}
-
-impl How {
-    /// The mechanism, with its β.
-    pub(crate) fn mechanism(&self) -> anyhow::Result<Mechanism> {
-        Mechanism::named(&self.mechanism, self.beta).map_err(bad_input)
-    }
-
-    /// Accounts `steps` steps at rate q with multiplier σ.
-    pub(crate) fn outcome(
-        &self,
-        rate: f64,
-        sigma: f64,
-        steps: u64,
-        delta: f64,
-    ) -> anyhow::Result<Outcome> {
-        let plain = Event::sampled_gaussian(rate, sigma);
-        match (self.mechanism()?, self.dim) {
-            (Mechanism::Geodp { beta }, Some(dim)) => {
-                let event = Event::geometric(plain, beta, dim);
-                let statement =
-                    GeoDpStatement::new(&event, steps, delta, self.adjacency, self.accountant)
-                        .map_err(bad_input)?;
-                Ok(Outcome::GeoDp { statement })
-            }
-            (Mechanism::Geodp { .. }, None) => Err(bad_input("--mechanism geodp needs --dim")),
-            (Mechanism::None, _) => Err(bad_input("--mechanism none has no epsilon")),
-            (Mechanism::Dp, None) => {
-                let mut accountant = self.accountant.accountant(self.adjacency);
-                accountant.compose(&plain, steps).map_err(bad_input)?;
-                let epsilon =
-                    Certified::by(accountant.as_ref(), delta).map_err(bad_input)?.epsilon();
-                Ok(Outcome::Certified { epsilon, kind: "certified" })
-            }
-            (Mechanism::Dp, Some(_)) => Err(bad_input("--dim is GeoDP's: add --mechanism geodp")),
+/// One line for each claim, with its kind; then where the truth lies and what is assumed.
+pub(crate) fn print(claims: &[Claim]) {
+    for claim in claims {
+        println!("{claim}");
+        println!("  the truth lies in {}", claim.epsilon());
+        if let Some(assumption) = claim.assumption() {
+            println!("  if {assumption}");
         }
     }
-}
-
-impl Outcome {
-    /// One line a claim, each with its kind.
-    pub(crate) fn print(&self, delta: f64) {
-        match self {
-            Outcome::Certified { epsilon, kind } => {
-                println!("{kind}: epsilon {:.4} at delta {delta:e}", epsilon.upper);
-                println!("  the truth lies in {epsilon}");
-            }
-            Outcome::GeoDp { statement } => {
-                println!("{}", Statement::AsPublished(statement.as_published));
-                println!("{}", statement.conditional);
-                println!("GeoDP has no certified epsilon.");
-            }
-        }
+    match claims.first() {
+        Some(claim) if claim.kind() == Kind::Certified => {}
+        _ => println!("GeoDP has no certified epsilon."),
     }
 }
 
 pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let (sample_rate, noise_multiplier) = (args.sample_rate, args.noise_multiplier);
-    let outcome = args.how.outcome(sample_rate, noise_multiplier, args.steps, args.delta)?;
-    if json {
-        let report = Report {
-            accountant: args.how.accountant,
-            adjacency: args.how.adjacency,
-            sample_rate,
-            noise_multiplier,
-            steps: args.steps,
-            delta: args.delta,
-            outcome,
-        };
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        outcome.print(args.delta);
+    let event = args.release.event(sample_rate, noise_multiplier)?;
+    let terms = Terms {
+        adjacency: args.adjacency,
+        delta: args.delta,
+        arithmetic: Arithmetic::FloatingPoint,
+        denominator: Denominator::ExpectedBatch,
+    };
+    let mut account = Account::new(terms).with_method(args.accountant);
+    account.charge(&event, args.steps).map_err(bad_input)?;
+    let claims = account.claims().map_err(bad_input)?;
+    if !json {
+        print(&claims);
+        return Ok(());
     }
+    let report = Report {
+        accountant: args.accountant,
+        adjacency: args.adjacency,
+        sample_rate,
+        noise_multiplier,
+        steps: args.steps,
+        delta: args.delta,
+        claims,
+    };
+    println!("{}", serde_json::to_string_pretty(&report)?);
     Ok(())
 }

@@ -35,7 +35,7 @@ const PRIVATE_BATCH: u64 = 1024;
 struct Row {
     name: &'static str,
     accuracy: Option<f64>,
-    claims: Vec<geodp::statement::Claim>,
+    claims: Vec<geodp_account::Claim>,
     samples_per_second: f64,
     report: PathBuf,
 }

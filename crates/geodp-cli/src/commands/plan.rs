@@ -1,12 +1,13 @@
 //! `geodp plan`: how much noise a budget needs, and what other budgets would buy.
 //!
-//! With `--mechanism geodp` the noise is calibrated so that the *conditional* ε meets the target, as
-//! `geodp train` does, and GeoDP's statement is printed instead of a certified ε.
+//! The plan is the one that `geodp train` would make of these numbers, and its claims are what that
+//! training would state. With `--mechanism geodp` the target is the *conditional* ε.
 
-use crate::commands::account::{How, Outcome};
-use crate::failure::bad_input;
-use geodp_account::{Adjacency, Event, Method, calibrate};
-use geodp_mechanism::Mechanism;
+use crate::commands::account::{Release, print};
+use crate::failure::{bad_input, classify};
+use geodp::plan::Facts;
+use geodp::{Plan, PlanParams, Statement};
+use geodp_account::{Adjacency, Claim, rounded_up};
 use serde::Serialize;
 
 /// Find the noise multiplier that a privacy budget needs.
@@ -35,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
     #[command(flatten)]
-    how: How,
+    release: Release,
 }
 
 /// Budgets shown beside the one asked for.
@@ -48,10 +49,8 @@ struct Report {
     sample_rate: f64,
     steps: u64,
     noise_multiplier: f64,
-    accountant: Method,
-    adjacency: Adjacency,
-    #[serde(flatten)]
-    outcome: Outcome,
+    adjacency: Option<Adjacency>,
+    claims: Vec<Claim>,
     budgets: Vec<Row>,
 }
 
@@ -62,37 +61,24 @@ struct Row {
 }
 
 pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
-    if args.batch > args.records {
-        return Err(bad_input(format!(
-            "--batch {} exceeds --records {}",
-            args.batch, args.records
-        )));
-    }
     if args.epsilon == 0.0 {
         return Err(bad_input(
             "--epsilon 0 cannot be reached with any noise: give a positive target",
         ));
     }
-    let sample_rate = args.batch as f64 / args.records as f64;
     let steps = steps(&args)?;
-    // GeoDP releases magnitude and direction: two Gaussians of σ amount to one of σ/√2.
-    let (kind, releases) = match args.how.mechanism()? {
-        Mechanism::Dp => ("certified", 1.0_f64),
-        Mechanism::Geodp { .. } => ("conditional", 2.0),
-        Mechanism::None => return Err(bad_input("--mechanism none needs no noise")),
-    };
-    let sigma_for = |epsilon: f64| {
-        let run = |sigma: f64| {
-            Event::sampled_gaussian(sample_rate, sigma / releases.sqrt()).repeated(steps)
-        };
-        calibrate::noise_multiplier(epsilon, args.delta, args.how.adjacency, run).map_err(bad_input)
-    };
-    let noise_multiplier = sigma_for(args.epsilon)?;
-    let outcome = args.how.outcome(sample_rate, noise_multiplier, steps, args.delta)?;
+    let plan = plan(&args, args.epsilon, steps)?;
+    let sigma_of = |plan: &Plan| plan.noise_multiplier().unwrap_or(0.0);
+    let noise_multiplier = sigma_of(&plan);
+    let statement = Statement::new(&plan, steps, None).map_err(classify)?;
     let budgets = BUDGETS
         .into_iter()
-        .map(|epsilon| Ok(Row { epsilon, noise_multiplier: sigma_for(epsilon)? }))
+        .map(|epsilon| {
+            let noise_multiplier = sigma_of(&self::plan(&args, epsilon, steps)?);
+            Ok(Row { epsilon, noise_multiplier })
+        })
         .collect::<anyhow::Result<Vec<Row>>>()?;
+    let sample_rate = plan.sample_rate();
     if json {
         let report = Report {
             target_epsilon: args.epsilon,
@@ -100,24 +86,39 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
             sample_rate,
             steps,
             noise_multiplier,
-            accountant: args.how.accountant,
-            adjacency: args.how.adjacency,
-            outcome,
+            adjacency: statement.adjacency,
+            claims: statement.claims,
             budgets,
         };
         println!("{}", serde_json::to_string_pretty(&report)?);
         return Ok(());
     }
-    println!(
-        "noise multiplier {noise_multiplier:.4} for {steps} steps at sample rate {sample_rate:.6}"
-    );
-    outcome.print(args.delta);
+    let (sigma, rate) = (rounded_up(noise_multiplier), rounded_up(sample_rate));
+    println!("noise multiplier {sigma} for {steps} steps at sample rate {rate}");
+    print(&statement.claims);
+    let kind = statement.claims.first().map_or(String::new(), |claim| claim.kind().to_string());
     println!("\nwhat a budget buys, for the same steps and rate:");
     println!("  {kind} epsilon   noise multiplier");
     for row in &budgets {
-        println!("  {:>1$}   {2:.4}", row.epsilon, kind.len() + 8, row.noise_multiplier);
+        let sigma = rounded_up(row.noise_multiplier);
+        println!("  {:>1$}   {sigma}", row.epsilon, kind.len() + 8);
     }
     Ok(())
+}
+
+/// The plan of a training with this target.
+fn plan(args: &Args, epsilon: f64, steps: u64) -> anyhow::Result<Plan> {
+    let (mechanism, dim) = args.release.mechanism()?;
+    let mut params = PlanParams::default();
+    params.privacy.mechanism = mechanism;
+    params.privacy.epsilon = Some(epsilon);
+    params.privacy.delta = Some(args.delta);
+    params.train.batch = Some(args.batch);
+    params.train.steps = Some(steps);
+    params.train.learning_rate = Some(1.0);
+    // DP's noise does not depend on the model's size.
+    let facts = Facts { records: args.records, dim: dim.unwrap_or(1) as usize };
+    params.check(facts).map_err(classify)
 }
 
 /// Steps of the run: ⌈epochs · records / batch⌉, or as given.

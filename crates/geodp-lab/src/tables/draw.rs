@@ -157,7 +157,7 @@ pub(super) fn privacy_table(table: &Table, lines: &[Line]) -> geodp_report::Tabl
         let Some(first) = &line.first else { continue };
         let epsilon = |e: Option<f64>| format::epsilon(e.unwrap_or(f64::INFINITY));
         let claimed = first.statement.first().map(|e| format!("{} {}", epsilon(e.epsilon), e.kind));
-        let published = first.statement.iter().find(|e| e.kind.contains("as published"));
+        let published = first.statement.iter().find(|e| e.kind.is_published());
         let measured = |pick: fn(&Loss) -> String| first.measured.as_ref().map_or("—".into(), pick);
         let spread = first.measured.as_ref().map(Loss::compared);
         shown = shown.row([

@@ -6,6 +6,7 @@ use super::loss::Loss;
 use super::rows::Noise;
 use super::summary::Line;
 use super::{Table, train};
+use geodp_account::Kind;
 use geodp_report::csv;
 
 /// The CSV of a table's lines.
@@ -40,7 +41,7 @@ pub(super) fn to_csv(table: &Table, lines: &[Line]) -> String {
     let number = |x: Option<f64>| x.map_or(String::new(), csv::number);
     let rows = lines.iter().map(|line| {
         let first = line.first.as_ref();
-        let epsilon = |kind: &str| first.map_or(String::new(), |o| o.epsilon_csv(kind));
+        let epsilon = |kind: Kind| first.map_or(String::new(), |o| o.epsilon_csv(kind));
         let noisy = line.row.method.noise != Noise::None;
         let measured =
             |pick: fn(&Loss) -> f64| number(first.and_then(|o| o.measured.as_ref()).map(pick));
@@ -62,9 +63,9 @@ pub(super) fn to_csv(table: &Table, lines: &[Line]) -> String {
             number(line.published),
             number(first.map(|o| o.learning_rate)),
             first.map_or(String::new(), |o| o.steps.to_string()),
-            epsilon("certified"),
-            epsilon("conditional"),
-            epsilon("as published"),
+            epsilon(Kind::Certified),
+            epsilon(Kind::Conditional),
+            epsilon(Kind::AsPublished),
             csv::number(train::DELTA),
             number(first.map(|o| o.statement.iter().map(|e| e.delta_prime).fold(0.0, f64::max))),
             number(noisy.then(|| paper_epsilon(line.sigma))),

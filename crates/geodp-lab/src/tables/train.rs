@@ -8,10 +8,10 @@ use geodp::importance::{ImportanceParams, Keep};
 use geodp::optimizer::OptimizerKind;
 use geodp::params::{PrivacyParams, TrainParams};
 use geodp::select::{SelectParams, Selection};
-use geodp::statement::Claim;
 use geodp::trainer::Trainer;
 use geodp::watch::Watch;
 use geodp::{PlanParams, Statement};
+use geodp_account::Kind;
 use geodp_audit::measure::Measure;
 use geodp_data::Split;
 use geodp_mechanism::{Mechanism, NoiseSource};
@@ -75,11 +75,11 @@ pub struct Outcome {
     pub measured: Option<Loss>,
 }
 
-/// An ε that names its kind.
+/// The upper end of a claim, as the results keep it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Epsilon {
-    /// "certified", "conditional", "as published", "no privacy".
-    pub kind: String,
+    /// Its kind.
+    pub kind: Kind,
     /// Its upper bound; `None` for ∞.
     pub epsilon: Option<f64>,
     /// The δ it goes with.
@@ -90,7 +90,7 @@ pub struct Epsilon {
 
 impl Outcome {
     /// The ε of a kind, empty where there is none.
-    pub fn epsilon_csv(&self, kind: &str) -> String {
+    pub fn epsilon_csv(&self, kind: Kind) -> String {
         let found = self.statement.iter().find(|e| e.kind == kind);
         found.map_or(String::new(), |e| csv::number(e.epsilon.unwrap_or(f64::INFINITY)))
     }
@@ -203,24 +203,13 @@ pub fn advance(
 fn epsilons(trainer: &Trainer<'_>) -> Result<Vec<Epsilon>, Error> {
     let plan = trainer.plan();
     let claims = Statement::new(plan, plan.steps(), trainer.selection())?.claims;
-    let row = |kind: &str, upper: f64, delta: f64, delta_prime: f64| Epsilon {
-        kind: kind.to_owned(),
-        epsilon: upper.is_finite().then_some(upper),
-        delta,
-        delta_prime,
-    };
     Ok(claims
         .iter()
-        .map(|claim| match claim {
-            Claim::Certified(c) => row("certified", c.epsilon().upper, c.delta(), 0.0),
-            Claim::Conditional(c) => row("conditional", c.epsilon.upper, c.delta, 0.0),
-            Claim::AsPublished(c) => {
-                row("as published", c.epsilon.upper, c.delta, c.delta_prime_at_most)
-            }
-            Claim::AcceptedOnly(c) => {
-                row("SUR as published (accepted steps only)", c.epsilon.upper, c.delta, 0.0)
-            }
-            _ => row("no privacy", f64::INFINITY, DELTA, 0.0),
+        .map(|claim| Epsilon {
+            kind: claim.kind(),
+            epsilon: Some(claim.upper()).filter(|upper| upper.is_finite()),
+            delta: if claim.is_private() { claim.delta() } else { DELTA },
+            delta_prime: claim.delta_prime_at_most().unwrap_or(0.0),
         })
         .collect())
 }

@@ -4,12 +4,14 @@
 use crate::Error;
 use crate::plan::{Noise, refuse};
 use crate::sampler::Draw;
-use geodp_account::{Accountant, Adjacency, Bracket, Event, PldAccountant, calibrate};
+use geodp_account::{Account, Adjacency, Arithmetic, Claim, Denominator, Event, Terms, calibrate};
 
 /// How the steps of a private plan are accounted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accounting {
     pub(crate) delta: f64,
+    /// What sums are divided by.
+    pub(crate) denominator: Denominator,
     /// Target or limit, where one was given.
     pub(crate) budget: Option<f64>,
     /// How records come into steps.
@@ -35,6 +37,16 @@ impl Accounting {
         self.draw.adjacency()
     }
 
+    /// What its claims share.
+    pub(crate) fn terms(&self) -> Terms {
+        Terms {
+            adjacency: self.adjacency(),
+            delta: self.delta,
+            arithmetic: Arithmetic::FloatingPoint,
+            denominator: self.denominator,
+        }
+    }
+
     /// What the steps from `from` to `to` cost if a unit's gradients cost `gradient`: an event and
     /// its count.
     pub(crate) fn cost(&self, gradient: Event, from: u64, to: u64) -> (Event, u64) {
@@ -53,53 +65,40 @@ impl Accounting {
         }
     }
 
-    /// The accountant of every ε of a run: as fine as the one that calibrates, so that a calibrated
-    /// run's statement stays within its target.
-    pub(crate) fn accountant(&self) -> Result<PldAccountant, Error> {
-        Ok(PldAccountant::new(self.adjacency()).with_width(calibrate::WIDTH)?)
-    }
-
-    /// ε of `units` units with this noise, of its kind.
-    pub(crate) fn epsilon_of(&self, noise: &Noise, units: u64) -> Result<Bracket, Error> {
-        Ok(self.account(noise.equivalent_event(self.draw), units)?.epsilon(self.delta)?)
-    }
-
-    /// ε of `units` units as GeoDP and SUR are published: each magnitude and direction one release
-    /// of σ. For DP it is [`epsilon_of`](Self::epsilon_of).
-    pub(crate) fn published_epsilon_of(&self, noise: &Noise, units: u64) -> Result<Bracket, Error> {
-        Ok(self.account(self.draw.gaussian(noise.multiplier()), units)?.epsilon(self.delta)?)
-    }
-
-    /// An accountant with `units` units composed, whose gradients cost `gradient` each.
-    pub(crate) fn account(&self, gradient: Event, units: u64) -> Result<PldAccountant, Error> {
-        let mut accountant = self.accountant()?;
+    /// An account with `units` units of this noise charged, by the accountant that calibrates: a
+    /// calibrated run's statement stays within its target.
+    pub(crate) fn account(&self, noise: &Noise, units: u64) -> Result<Account, Error> {
+        let mut account = Account::new(self.terms());
         let steps = units.saturating_mul(self.unit_steps);
-        let (event, count) = self.cost(gradient, 0, steps);
-        accountant.compose(&event, count)?;
-        Ok(accountant)
+        let (event, count) = self.cost(noise.event(self.draw), 0, steps);
+        account.charge(&event, count)?;
+        Ok(account)
+    }
+
+    /// The claim about `units` units of this noise.
+    pub(crate) fn claim_of(&self, noise: &Noise, units: u64) -> Result<Claim, Error> {
+        Ok(self.account(noise, units)?.claim()?)
     }
 
     /// Smallest σ of noise like this whose ε over `units` units stays within `epsilon`.
     pub(super) fn calibrate(&self, epsilon: f64, units: u64, noise: Noise) -> Result<f64, Error> {
         let steps = units.saturating_mul(self.unit_steps);
         if self.test.is_some() || self.release.is_some() {
-            let rest = self
-                .account(self.draw.gaussian(f64::MAX.sqrt()), units)?
-                .epsilon(self.delta)?
-                .upper;
-            if rest >= epsilon {
+            let rest = self.claim_of(&noise.with_multiplier(f64::MAX.sqrt()), units)?;
+            if rest.upper() >= epsilon {
                 return refuse(format!(
                     "epsilon {epsilon} is out of reach: the releases besides the gradients (SUR's \
-                     tests, IS's norms) alone cost ε = {rest:.3} over {steps} steps. Give them more \
-                     noise (select.noise_multiplier, importance.noise_multiplier), or take fewer \
-                     steps"
+                     tests, IS's norms) alone cost {} over {steps} steps. Give them more noise \
+                     (select.noise_multiplier, importance.noise_multiplier), or take fewer steps",
+                    rest.short()
                 ));
             }
         }
         let event = |sigma: f64| {
-            let (event, count) =
-                self.cost(noise.with_multiplier(sigma).equivalent_event(self.draw), 0, steps);
-            event.repeated(count)
+            let gradient = noise.with_multiplier(sigma).event(self.draw);
+            let (event, count) = self.cost(gradient, 0, steps);
+            // What could not be read would count as a release without noise.
+            event.as_two_releases().unwrap_or(Event::NoPrivacy).repeated(count)
         };
         Ok(calibrate::noise_multiplier(epsilon, self.delta, self.adjacency(), event)?)
     }
@@ -112,7 +111,7 @@ impl Accounting {
         let (mut fits, mut exceeds) = (0, units + 1);
         while exceeds - fits > 1 {
             let middle = fits + (exceeds - fits) / 2;
-            if self.epsilon_of(noise, middle)?.upper <= limit {
+            if self.claim_of(noise, middle)?.upper() <= limit {
                 fits = middle;
             } else {
                 exceeds = middle;

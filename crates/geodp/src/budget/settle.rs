@@ -2,10 +2,12 @@
 
 use super::Accounting;
 use crate::Error;
+use crate::importance::Keep;
 use crate::params::PrivacyParams;
 use crate::plan::{DEFAULT_DELTA, DEFAULT_EPSILON, Facts, Noise, Strategies, refuse};
 use crate::sampler::{Draw, Sampler, Sampling};
 use crate::select::Select;
+use geodp_account::Denominator;
 
 /// Noise whose σ is settled, and how its steps are accounted.
 pub(crate) struct Settled {
@@ -37,6 +39,10 @@ pub(crate) fn settle(
     let rate = batch as f64 / facts.records as f64;
     let mut accounting = Accounting {
         delta,
+        denominator: match importance {
+            Some(importance) if importance.keep == Keep::All => Denominator::Candidates,
+            _ => Denominator::Batch(batch),
+        },
         budget: privacy.epsilon.or(privacy.epsilon_limit),
         draw: Draw {
             sampling: privacy.sampling,
@@ -55,11 +61,10 @@ pub(crate) fn settle(
         }
         accounting.most_units = accounting.units_within(&noise, limit, units)?;
         if accounting.most_units == 0 {
-            let first = accounting.epsilon_of(&noise, 1)?.upper;
-            let kind = noise.kind();
             return refuse(format!(
                 "epsilon_limit {limit} does not allow a single step: with this noise the first one \
-                 costs {kind} ε = {first:.3}. Raise the limit or the noise"
+                 costs {}. Raise the limit or the noise",
+                accounting.claim_of(&noise, 1)?.short()
             ));
         }
     }

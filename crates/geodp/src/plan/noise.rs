@@ -2,9 +2,8 @@
 //! kind the ε is that it buys. A new mechanism becomes a variant here, and nowhere else in a plan.
 
 use crate::Error;
-use crate::budget::Kind;
 use crate::sampler::Draw;
-use geodp_account::Event;
+use geodp_account::{Event, Kind};
 use geodp_mechanism::clip::Sensitivity;
 use geodp_mechanism::{Gaussian, Geometric, Mechanism, Perturb};
 
@@ -96,14 +95,5 @@ impl Noise {
             Self::Gaussian { .. } => plain,
             Self::Geometric { beta, dim, .. } => Event::geometric(plain, beta, dim as u64),
         }
-    }
-
-    /// The Gaussian release that it amounts to, for an ε of its [`kind`](Self::kind). GeoDP's
-    /// magnitude and direction are two releases of the same records: one of σ/√2.
-    pub(crate) fn equivalent_event(&self, draw: Draw) -> Event {
-        draw.gaussian(match *self {
-            Self::Gaussian { multiplier } => multiplier,
-            Self::Geometric { multiplier, .. } => multiplier / std::f64::consts::SQRT_2,
-        })
     }
 }

@@ -5,9 +5,9 @@
 
 use super::Noise;
 use crate::Error;
-use crate::budget::{Accounting, EpsilonSoFar, Kind};
+use crate::budget::Accounting;
 use crate::plan::DEFAULT_DELTA;
-use geodp_account::{Adjacency, Event};
+use geodp_account::{Adjacency, Arithmetic, Claim, Denominator, Event, Kind, Terms};
 use geodp_mechanism::{Clip, Mechanism};
 
 /// What protects the records of a plan.
@@ -70,25 +70,25 @@ impl Protection {
         self.accounting().and_then(|accounting| accounting.budget)
     }
 
-    /// ε after `steps` steps, with its kind; `None` without privacy.
+    /// The claim after `steps` steps; `None` without privacy.
     ///
     /// # Errors
     /// If the accountant refuses.
-    pub fn epsilon_so_far(&self, steps: u64) -> Result<Option<EpsilonSoFar>, Error> {
+    pub fn claim_after(&self, steps: u64) -> Result<Option<Claim>, Error> {
         let Self::Private { noise, accounting, .. } = self else { return Ok(None) };
-        let epsilon = accounting.epsilon_of(noise, accounting.units(steps))?.upper;
-        Ok(Some(EpsilonSoFar {
-            kind: noise.kind(),
-            epsilon: epsilon.is_finite().then_some(epsilon),
-            delta: accounting.delta,
-        }))
+        Ok(Some(accounting.claim_of(noise, accounting.units(steps))?))
     }
 
-    /// Adjacency and δ for the ledger's header; without privacy they say nothing.
-    pub(crate) fn terms(&self) -> (Adjacency, f64) {
+    /// What its claims share; without privacy they say nothing.
+    pub(crate) fn terms(&self) -> Terms {
         match self {
-            Self::None { .. } => (Adjacency::AddRemove, DEFAULT_DELTA),
-            Self::Private { accounting: a, .. } => (a.adjacency(), a.delta),
+            Self::None { .. } => Terms {
+                adjacency: Adjacency::ZeroOut,
+                delta: DEFAULT_DELTA,
+                arithmetic: Arithmetic::FloatingPoint,
+                denominator: Denominator::ExpectedBatch,
+            },
+            Self::Private { accounting, .. } => accounting.terms(),
         }
     }
 

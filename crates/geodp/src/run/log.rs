@@ -41,7 +41,7 @@ pub(crate) struct RunLog {
 impl RunLog {
     /// Of a run that has charged nothing.
     pub(crate) fn create(folder: &Path, plan: Plan, mut position: Position) -> Result<Self, Error> {
-        let (adjacency, delta) = plan.protection.terms();
+        let geodp_account::Terms { adjacency, delta, .. } = plan.protection.terms();
         let path = folder.join("ledger.jsonl");
         let ledger = LedgerWriter::create(&path, adjacency, delta, &position.config)
             .map_err(|error| ledger_error(path, error))?;
@@ -120,7 +120,7 @@ impl RunLog {
             step,
             epoch: step as f64 * self.plan.batch as f64 / self.plan.facts.records as f64,
             seconds: start.elapsed().as_secs_f64(),
-            epsilon: self.plan.protection.epsilon_so_far(self.charged)?,
+            epsilon: self.plan.protection.claim_after(self.charged)?,
             test: self.measure(trainer, first, step)?,
             selection: trainer.selection(),
             ..summary.metrics()

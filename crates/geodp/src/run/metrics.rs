@@ -6,8 +6,8 @@
 
 use super::files;
 use crate::Error;
-use crate::budget::EpsilonSoFar;
 use crate::select::Selection;
+use geodp_account::Claim;
 use geodp_nn::BatchOutcome;
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -40,8 +40,8 @@ pub struct BlockMetrics {
     pub seconds: f64,
     /// Histogram of gradient norms as (bin, count). Private.
     pub norms: Vec<(usize, u64)>,
-    /// ε after the block, and its kind; absent without privacy.
-    pub epsilon: Option<EpsilonSoFar>,
+    /// The claim after the block; absent without privacy.
+    pub epsilon: Option<Claim>,
     /// Loss and accuracy on held-out records, where they were measured.
     pub test: Option<TestMetrics>,
     /// Steps kept and taken back since the start, where SUR selects them.

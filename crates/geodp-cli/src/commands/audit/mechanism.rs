@@ -102,9 +102,8 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
         return print_json(&audit, &report);
     }
     for case in &audit.cases {
-        let claims: Vec<String> =
-            case.claims.iter().map(|c| format!("{} ε {:.3}", c.kind, c.epsilon)).collect();
-        let verdict = match case.refuted().map(|c| c.kind.as_str()).collect::<Vec<_>>() {
+        let claims: Vec<String> = case.claims.iter().map(geodp_account::Claim::short).collect();
+        let verdict = match case.refuted().map(|c| c.kind().to_string()).collect::<Vec<_>>() {
             refuted if refuted.is_empty() => "not refuted".to_owned(),
             refuted => format!("REFUTED: {}", refuted.join(", ")),
         };

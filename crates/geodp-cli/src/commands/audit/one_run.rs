@@ -7,11 +7,12 @@ use crate::failure::{bad_input, classify};
 use crate::interrupt;
 use geodp::Statement;
 use geodp::config::RunConfig;
+use geodp_account::Claim;
 use geodp_audit::canaries::{CanaryKind, CanaryTraining};
 use geodp_audit::cells::Cells;
 use geodp_audit::one_run::{OneRun, OneRunParams, judge, toss};
 use geodp_audit::report::one_run_section;
-use geodp_audit::{Claim, Hooks, claims_of};
+use geodp_audit::{Hooks, claims_of};
 use geodp_mechanism::NoiseSource;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -105,7 +106,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     }
     let found = judge(&audit_params, &present, &scores).map_err(audit_error)?;
     let section = one_run_section(&found, kind, &claims);
-    let refuted = claims.iter().filter(|c| found.epsilon_lower > c.epsilon).cloned().collect();
+    let refuted = claims.iter().filter(|c| found.epsilon_lower > c.upper()).cloned().collect();
     let audit = Audit { kind, claims, refuted, found };
     let subtitle = format!("{} on {}", config.model, split.train.name());
     let report = write_results(&cells, &audit, "A training under audit", &subtitle, section)?;
@@ -120,7 +121,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     );
     for claim in &audit.claims {
         let verdict = if audit.refuted.contains(claim) { "REFUTED" } else { "not refuted" };
-        println!("claimed   {} ε = {:.4}: {verdict}", claim.kind, claim.epsilon);
+        println!("claimed   {claim}: {verdict}");
     }
     println!("results   {}", report.display());
     Ok(())
