@@ -1,4 +1,4 @@
-//! The binary `geodp`: one file a command, in `commands/`.
+//! The binary `geodp`: one file per command, in `commands/`.
 //!
 //! Exit codes: 0 success, 2 bad input (a flag, a config, a file), 1 anything else. Errors go to
 //! standard error in one line; with `--json`, results are one JSON object on standard output.

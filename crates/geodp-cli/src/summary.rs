@@ -1,5 +1,6 @@
 //! What a training prints before it starts and when it is done.
 
+use geodp::config::Imported;
 use geodp::run::{Finished, Run};
 use geodp_audit::record_loss::RecordLossSummary;
 use geodp_report::format;
@@ -16,6 +17,7 @@ pub(crate) fn announce(run: &Run) {
         format::count(split.train.len() as u64),
         format::count(split.test.len() as u64)
     );
+    run.imported().iter().for_each(announce_import);
     let noise = match (plan.noise_multiplier(), plan.protection().kind()) {
         (Some(sigma), Some(kind)) => {
             let budget = plan.protection().budget();
@@ -30,10 +32,23 @@ pub(crate) fn announce(run: &Run) {
     }
 }
 
+/// What reading a table changed, for the data's owner.
+pub(crate) fn announce_import(imported: &Imported) {
+    eprintln!("{imported}");
+}
+
+/// What is not for release.
+pub(crate) struct ForOwner<'a> {
+    /// What the followed records paid.
+    pub(crate) measured: Option<&'a RecordLossSummary>,
+    /// What reading did to tables.
+    pub(crate) imported: &'a [Imported],
+}
+
 /// Accuracy, statement and where everything is.
 pub(crate) fn print(
     finished: &Finished,
-    measured: Option<&RecordLossSummary>,
+    owner: &ForOwner<'_>,
     folder: &Path,
     json: bool,
 ) -> anyhow::Result<()> {
@@ -45,7 +60,8 @@ pub(crate) fn print(
             "folder": folder,
             "test": finished.test(),
             "statement": finished.statement,
-            "measured": measured,
+            "measured": owner.measured,
+            "imported": owner.imported,
             "seconds": seconds,
             "samples_per_second": rate,
         });
@@ -59,7 +75,7 @@ pub(crate) fn print(
     for claim in finished.statement.claims.iter().skip(1) {
         println!("               {claim}");
     }
-    if let Some(measured) = measured {
+    if let Some(measured) = owner.measured {
         println!("private        {}", measured.claim());
     }
     let time = format::duration(std::time::Duration::from_secs_f64(seconds));

@@ -11,29 +11,55 @@
 //! name = "mlp"                    # "logistic", "mlp", "cnn", "resnet", "network"
 //! hidden = [64]
 //! ```
-//! followed by the `[privacy]` and `[train]` of [`PlanParams`].
+//! followed by the `[privacy]` and `[train]` of [`PlanParams`]. Whatever is left out has a default: an
+//! empty file trains the paper's CNN on MNIST. In Rust the same is
+//! `RunConfig::mnist().epsilon(3.0)`, and so on.
+
+mod load;
+
+pub use load::{Imported, Loaded};
 
 use crate::Error;
 use crate::params::{PlanParams, PrivacyParams, TrainParams};
-use geodp_data::{Dataset, PairOptions, Scaling, Split, cifar10, idx, mnist, npy, table};
+use geodp_data::Dataset;
 use geodp_nn::{NetworkSpec, ResnetSpec};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Everything a run is made of.
+/// Everything a run is made of. What a file leaves out has a default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "ConfigFile")]
 pub struct RunConfig {
     /// Where the records come from.
     pub data: DataConfig,
     /// What is trained.
     pub model: ModelConfig,
     /// Mechanism, clipping and budget.
-    #[serde(default)]
     pub privacy: PrivacyParams,
     /// Batches, length and optimiser.
-    #[serde(default)]
     pub train: TrainParams,
+}
+
+/// A config as a file has it: any part may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConfigFile {
+    /// Where the records come from; the bundled MNIST if absent.
+    pub data: Option<DataConfig>,
+    /// What is trained; [`ModelConfig::default_for`] the data if absent.
+    pub model: Option<ModelConfig>,
+    /// Mechanism, clipping and budget.
+    pub privacy: PrivacyParams,
+    /// Batches, length and optimiser.
+    pub train: TrainParams,
+}
+
+impl From<ConfigFile> for RunConfig {
+    fn from(file: ConfigFile) -> Self {
+        let data = file.data.unwrap_or_default();
+        let model = file.model.unwrap_or_else(|| ModelConfig::default_for(&data));
+        Self { data, model, privacy: file.privacy, train: file.train }
+    }
 }
 
 /// Where the records come from.
@@ -111,7 +137,8 @@ pub enum ModelConfig {
     Logistic,
     /// Linear layers with ReLU between.
     Mlp {
-        /// Widths of the hidden layers.
+        /// Widths of the hidden layers; one of 64 if absent.
+        #[serde(default = "ModelConfig::default_hidden")]
         hidden: Vec<usize>,
     },
     /// The paper's CNN with 21,840 parameters, for 28×28 images.
@@ -134,9 +161,6 @@ impl std::fmt::Display for ModelConfig {
     }
 }
 
-/// Seed of which records are held back; public and fixed.
-const HOLDOUT_SEED: u64 = 0;
-
 impl RunConfig {
     /// The part that [`PlanParams::check`] checks.
     pub fn plan_params(&self) -> PlanParams {
@@ -148,14 +172,7 @@ impl RunConfig {
     /// # Errors
     /// [`Error::Read`], or [`Error::Config`] with line and column.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| Error::Read { path: path.to_owned(), source })?;
-        Self::parse(&text).map_err(|reason| Error::Config { path: path.to_owned(), reason })
-    }
-
-    /// Parses TOML; the error is a sentence.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|error| crate::nearest::explain(&error.to_string()))
+        ConfigFile::read(path).map(Self::from)
     }
 
     /// As TOML that [`read`](Self::read) reads back to the same config.
@@ -167,82 +184,24 @@ impl RunConfig {
     }
 }
 
-impl DataConfig {
-    /// Loads training and test records.
+impl ConfigFile {
+    /// Reads a config file, with what it leaves out left out.
     ///
     /// # Errors
-    /// [`Error::Data`] with the file and what is wrong with it.
-    pub fn load(&self) -> Result<Split, Error> {
-        match self {
-            Self::Mnist { labels, unit_scaling, holdout } => {
-                let scaling = if *unit_scaling { Scaling::Unit } else { mnist::standard_scaling() };
-                let mut split = mnist::load(&scaling)?;
-                if let Some(labels) = labels {
-                    split.train = split.train.only_labels(labels)?;
-                    split.test = split.test.only_labels(labels)?;
-                }
-                hold_back(split, *holdout)
-            }
-            Self::Cifar10 { folder, holdout } => {
-                let folder = match folder {
-                    Some(folder) => folder.clone(),
-                    None => geodp_data::default_data_dir()?,
-                };
-                let split = cifar10::open(&folder, &cifar10::standard_scaling())?;
-                hold_back(split, *holdout)
-            }
-            Self::Idx(files) => files.load(idx::load_pair),
-            Self::Npy(files) => files.load(npy::load_pair),
-            Self::Csv { train, test, schema, holdout } => {
-                let schema = table::Schema::load(schema)?;
-                let train = table::read(train, &schema)?.0;
-                let test = test.as_ref().map(|test| table::read(test, &schema)).transpose()?;
-                split(train, test.map(|(test, _)| test), *holdout)
-            }
-        }
+    /// [`Error::Read`], or [`Error::Config`] with line and column.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        read_toml(path)
     }
 }
 
-impl PairFiles {
-    fn load(
-        &self,
-        load: impl Fn(&Path, &Path, &PairOptions) -> Result<Dataset, geodp_data::DataError>,
-    ) -> Result<Split, Error> {
-        let options = PairOptions::numbered("data", self.classes);
-        let train = load(&self.train_inputs, &self.train_labels, &options)?;
-        let test = match (&self.test_inputs, &self.test_labels) {
-            (Some(inputs), Some(labels)) => Some(load(inputs, labels, &options)?),
-            (None, None) => None,
-            _ => {
-                let reason = "test_inputs and test_labels belong together; give both or neither";
-                return Err(Error::Plan(reason.to_owned()));
-            }
-        };
-        split(train, test, self.holdout)
-    }
-}
-
-/// The test set gives way to held-back training records, if that is asked for.
-fn hold_back(all: Split, holdout: Option<usize>) -> Result<Split, Error> {
-    match holdout {
-        None => Ok(all),
-        Some(_) => split(all.train, None, holdout),
-    }
-}
-
-/// A tenth of the records is held back where nothing else is said.
-fn split(train: Dataset, test: Option<Dataset>, holdout: Option<usize>) -> Result<Split, Error> {
-    match (test, holdout) {
-        (Some(_), Some(_)) => {
-            Err(Error::Plan("a test file and holdout are both given; give one".to_owned()))
-        }
-        (Some(test), None) => Ok(Split { train, test }),
-        (None, holdout) => {
-            let count = holdout.unwrap_or(train.len() / 10);
-            let (train, test) = train.split_off(count, HOLDOUT_SEED)?;
-            Ok(Split { train, test })
-        }
-    }
+/// Reads TOML; what is wrong with it is said with line, column and the nearest known name.
+fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Error> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| Error::Read { path: path.to_owned(), source })?;
+    toml::from_str(&text).map_err(|error| Error::Config {
+        path: path.to_owned(),
+        reason: crate::nearest::explain(&error.to_string()),
+    })
 }
 
 impl ModelConfig {
@@ -251,12 +210,7 @@ impl ModelConfig {
     /// # Errors
     /// [`Error::Read`], or [`Error::Config`] with line and column.
     pub fn read_network(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| Error::Read { path: path.to_owned(), source })?;
-        toml::from_str(&text).map(Self::Network).map_err(|error| Error::Config {
-            path: path.to_owned(),
-            reason: crate::nearest::explain(&error.to_string()),
-        })
+        read_toml(path).map(Self::Network)
     }
 
     /// The network for records of this dataset's shape and classes.

@@ -7,12 +7,90 @@
 //! training short. Logistic regression and MLP: the best of 1, 2, 4 or 5 on the held-back tenth of
 //! `examples/tabular`. The other rows are starting points, not tuned.
 
-use crate::config::{DataConfig, ModelConfig, RunConfig};
+use crate::config::{ConfigFile, DataConfig, ModelConfig, RunConfig};
 use crate::importance::DEFAULT_NOISE_MULTIPLIER;
-use crate::optimizer::OptimizerKind;
-use crate::plan::{DEFAULT_CLIP_NORM, DEFAULT_EPSILON};
+use crate::optimizer::{DEFAULT_MOMENTUM, OptimizerKind};
+use crate::params::Mechanism;
+use crate::plan::{DEFAULT_CLIP_NORM, DEFAULT_DELTA, DEFAULT_EPSILON};
+use std::path::PathBuf;
 
+impl Default for DataConfig {
+    /// The bundled MNIST.
+    fn default() -> Self {
+        Self::Mnist { labels: None, unit_scaling: false, holdout: None }
+    }
+}
+
+impl ModelConfig {
+    /// What is trained where nothing is said: the paper's networks on its images, logistic regression
+    /// on anything else.
+    pub fn default_for(data: &DataConfig) -> Self {
+        match data {
+            DataConfig::Mnist { .. } => Self::Cnn,
+            DataConfig::Cifar10 { .. } => Self::Resnet,
+            DataConfig::Idx(_) | DataConfig::Npy(_) | DataConfig::Csv { .. } => Self::Logistic,
+        }
+    }
+
+    /// Widths of an MLP's hidden layers where none are given.
+    pub fn default_hidden() -> Vec<usize> {
+        vec![64]
+    }
+}
+
+/// A config in Rust: what is not said has its default.
 impl RunConfig {
+    /// The bundled MNIST and the paper's CNN.
+    pub fn mnist() -> Self {
+        Self::on(DataConfig::default())
+    }
+
+    /// A table and its schema, and logistic regression.
+    pub fn csv(train: impl Into<PathBuf>, schema: impl Into<PathBuf>) -> Self {
+        let (train, schema) = (train.into(), schema.into());
+        Self::on(DataConfig::Csv { train, test: None, schema, holdout: None })
+    }
+
+    /// Any data, and the model that is usual for it.
+    pub fn on(data: DataConfig) -> Self {
+        ConfigFile { data: Some(data), ..ConfigFile::default() }.into()
+    }
+
+    /// Trains this model.
+    #[must_use]
+    pub fn model(mut self, model: ModelConfig) -> Self {
+        self.model = model;
+        self
+    }
+
+    /// Perturbs gradients so.
+    #[must_use]
+    pub fn mechanism(mut self, mechanism: Mechanism) -> Self {
+        self.privacy.mechanism = mechanism;
+        self
+    }
+
+    /// Calibrates the noise to this ε.
+    #[must_use]
+    pub fn epsilon(mut self, epsilon: f64) -> Self {
+        self.privacy.epsilon = Some(epsilon);
+        self
+    }
+
+    /// Trains for so many passes over the data.
+    #[must_use]
+    pub fn epochs(mut self, epochs: u64) -> Self {
+        self.train.epochs = Some(epochs);
+        self
+    }
+
+    /// Draws batches of this expected size.
+    #[must_use]
+    pub fn batch(mut self, batch: u64) -> Self {
+        self.train.batch = Some(batch);
+        self
+    }
+
     /// Fills in what was left open. A config that is complete stays as it is.
     pub fn complete(&mut self) {
         let private = self.privacy.mechanism.is_private();
@@ -23,7 +101,7 @@ impl RunConfig {
             if privacy.epsilon.is_none() && privacy.noise_multiplier.is_none() {
                 privacy.epsilon = Some(DEFAULT_EPSILON);
             }
-            privacy.delta.get_or_insert(crate::plan::DEFAULT_DELTA);
+            privacy.delta.get_or_insert(DEFAULT_DELTA);
             if let Some(importance) = &mut privacy.importance {
                 importance.noise_multiplier.get_or_insert(DEFAULT_NOISE_MULTIPLIER);
             }
@@ -51,7 +129,7 @@ struct Start {
 
 impl Start {
     fn of(data: &DataConfig, model: &ModelConfig, private: bool) -> Self {
-        let momentum = OptimizerKind::Momentum { momentum: 0.9 };
+        let momentum = OptimizerKind::Momentum { momentum: DEFAULT_MOMENTUM };
         let start = |batch, epochs, learning_rate, optimizer| Self {
             batch,
             epochs,

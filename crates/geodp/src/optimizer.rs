@@ -21,13 +21,21 @@ pub enum OptimizerKind {
     Sgd,
     /// Steps along a decaying sum of gradients.
     Momentum {
-        /// μ, in [0, 1).
+        /// μ, in [0, 1); 0.9 if absent.
+        #[serde(default = "default_momentum")]
         momentum: f64,
     },
     /// Adam on noisy gradients.
     Adam(Moments),
     /// Adam whose second moment is corrected for the noise in it. DP only.
     AdamBc(Moments),
+}
+
+/// μ where none is given.
+pub const DEFAULT_MOMENTUM: f64 = 0.9;
+
+fn default_momentum() -> f64 {
+    DEFAULT_MOMENTUM
 }
 
 /// Constants of Adam and AdamBC.
@@ -64,6 +72,9 @@ impl std::fmt::Display for OptimizerKind {
 }
 
 impl OptimizerKind {
+    /// The names, as files and flags spell them.
+    pub const NAMES: &'static [&'static str] = &["sgd", "momentum", "adam", "adam-bc"];
+
     /// What is wrong with the constants, if anything.
     pub(crate) fn fault(&self) -> Option<String> {
         let share = |name: &str, value: f64| {

@@ -56,6 +56,11 @@ pub enum ClipKind {
     Psac,
 }
 
+impl ClipKind {
+    /// The names, as files and flags spell them.
+    pub const NAMES: &'static [&'static str] = &["flat", "auto-s", "psac"];
+}
+
 impl std::fmt::Display for ClipKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

@@ -23,6 +23,11 @@ pub enum Sampling {
     Shuffle,
 }
 
+impl Sampling {
+    /// The names, as files and flags spell them.
+    pub const NAMES: &'static [&'static str] = &["poisson", "shuffle"];
+}
+
 impl std::fmt::Display for Sampling {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

@@ -1,7 +1,7 @@
 //! A finished run's model: measured on held-out records, or asked about new ones.
 
 use crate::Error;
-use crate::config::{DataConfig, RunConfig};
+use crate::config::{DataConfig, Imported, RunConfig};
 use crate::model_file::ModelFile;
 use geodp_data::{Dataset, Records, Scaling, Unlabelled, idx, mnist, npy, table};
 use geodp_nn::{Evaluation, Network};
@@ -89,35 +89,37 @@ impl Trained {
         Ok(Predictions { classes: self.model.class_names.clone(), rows })
     }
 
-    /// Reads records to predict, as the run's own data was read.
+    /// Reads records to predict, as the run's own data was read, and says what reading did to a table.
     ///
     /// # Errors
     /// A bad file, or one of another kind than the run's.
-    pub fn read_unlabelled(&self, path: &Path) -> Result<Records, Error> {
+    pub fn read_unlabelled(&self, path: &Path) -> Result<(Records, Option<Imported>), Error> {
         let scaling = match &self.config.data {
             DataConfig::Csv { schema, .. } => {
                 let schema = table::Schema::load(schema)?;
-                return Ok(table::read_unlabelled(path, &schema)?.0);
+                let (records, report) = table::read_unlabelled(path, &schema)?;
+                return Ok((records, Some(Imported { file: path.to_owned(), report })));
             }
             DataConfig::Mnist { unit_scaling: false, .. } => mnist::standard_scaling(),
             DataConfig::Cifar10 { .. } => geodp_data::cifar10::standard_scaling(),
             _ => Scaling::Unit,
         };
         if path.extension().is_some_and(|e| e == "npy") {
-            Ok(npy::load_inputs(path, &scaling)?)
+            Ok((npy::load_inputs(path, &scaling)?, None))
         } else {
-            Ok(idx::load_inputs(path, &scaling)?)
+            Ok((idx::load_inputs(path, &scaling)?, None))
         }
     }
 
-    /// Reads labelled records of a run on tables.
+    /// Reads labelled records of a run on tables, and says what reading did to them.
     ///
     /// # Errors
     /// A bad file, or a run on other data than tables.
-    pub fn read_labelled(&self, path: &Path) -> Result<Dataset, Error> {
+    pub fn read_labelled(&self, path: &Path) -> Result<(Dataset, Imported), Error> {
         match &self.config.data {
             DataConfig::Csv { schema, .. } => {
-                Ok(table::read(path, &table::Schema::load(schema)?)?.0)
+                let (records, report) = table::read(path, &table::Schema::load(schema)?)?;
+                Ok((records, Imported { file: path.to_owned(), report }))
             }
             _ => Err(Error::Plan("only runs on .csv data can be measured on another file".into())),
         }

@@ -6,7 +6,7 @@
 use crate::failure::classify;
 use crate::interrupt;
 use crate::progress::TrainingBar;
-use geodp::config::{DataConfig, ModelConfig, RunConfig};
+use geodp::RunConfig;
 use geodp::run::{Ended, Finished, Run};
 use geodp::watch::Silent;
 use geodp_mechanism::Mechanism;
@@ -73,17 +73,8 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
 }
 
 fn config(mechanism: Mechanism, epochs: u64) -> RunConfig {
-    let mut config = RunConfig {
-        data: DataConfig::Mnist { labels: None, unit_scaling: false, holdout: None },
-        model: ModelConfig::Cnn,
-        privacy: Default::default(),
-        train: Default::default(),
-    };
-    config.privacy.mechanism = mechanism;
-    config.train.epochs = Some(epochs);
-    config.train.batch = mechanism.is_private().then_some(PRIVATE_BATCH);
-    config.complete();
-    config
+    let config = RunConfig::mnist().mechanism(mechanism).epochs(epochs);
+    if mechanism.is_private() { config.batch(PRIVATE_BATCH) } else { config }
 }
 
 fn row(name: &'static str, finished: &Finished, report: PathBuf) -> Row {

@@ -1,6 +1,8 @@
 //! `geodp evaluate`: how a trained model does on held-out records.
 
 use crate::failure::classify;
+use crate::summary;
+use geodp::config::Imported;
 use geodp::trained::Trained;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -24,13 +26,22 @@ struct Measured<'a> {
     loss: f64,
     records: usize,
     privacy: &'a str,
+    /// What reading did to tables; for the data's owner.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    imported: Vec<Imported>,
 }
 
 pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let trained = Trained::open(&args.run).map_err(classify)?;
-    let records = match &args.data {
-        Some(path) => trained.read_labelled(path).map_err(classify)?,
-        None => trained.config().data.load().map_err(classify)?.test,
+    let (records, imported) = match &args.data {
+        Some(path) => {
+            let (records, imported) = trained.read_labelled(path).map_err(classify)?;
+            (records, vec![imported])
+        }
+        None => {
+            let loaded = trained.config().data.load().map_err(classify)?;
+            (loaded.split.test, loaded.imported)
+        }
     };
     let result = trained.evaluate(&records).map_err(classify)?;
     let measured = Measured {
@@ -38,10 +49,12 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
         loss: result.mean_loss,
         records: result.count,
         privacy: trained.statement_line(),
+        imported,
     };
     if json {
         println!("{}", serde_json::to_string_pretty(&measured)?);
     } else {
+        measured.imported.iter().for_each(summary::announce_import);
         println!("accuracy  {:.2} %", 100.0 * measured.accuracy);
         println!("loss      {:.4}", measured.loss);
         println!("records   {}", measured.records);

@@ -1,7 +1,10 @@
 //! `geodp predict`: classes and probabilities for new records, CSV in and CSV out.
 
 use crate::failure::{bad_input, classify};
-use geodp::trained::Trained;
+use crate::summary;
+use geodp::config::Imported;
+use geodp::trained::{Predictions, Trained};
+use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -20,12 +23,25 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
+#[derive(Serialize)]
+struct Predicted {
+    #[serde(flatten)]
+    predictions: Predictions,
+    /// What reading did to the table; absent for images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imported: Option<Imported>,
+}
+
 pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let trained = Trained::open(&args.run).map_err(classify)?;
-    let records = trained.read_unlabelled(&args.input).map_err(classify)?;
+    let (records, imported) = trained.read_unlabelled(&args.input).map_err(classify)?;
     let predictions = trained.predict(&records).map_err(classify)?;
-    let text =
-        if json { serde_json::to_string_pretty(&predictions)? } else { predictions.to_csv() };
+    let text = if json {
+        serde_json::to_string_pretty(&Predicted { predictions, imported })?
+    } else {
+        imported.iter().for_each(summary::announce_import);
+        predictions.to_csv()
+    };
     match args.out {
         Some(path) => std::fs::write(&path, text)
             .map_err(|e| bad_input(format!("cannot write {}: {e}", path.display())))?,

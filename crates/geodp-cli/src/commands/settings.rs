@@ -3,41 +3,39 @@
 //! Flags win over the file, the file over the defaults. Defaults depend on data and model only;
 //! they were chosen on a part of the training set, never on the test set.
 
+mod choices;
+mod data;
+
 use crate::failure::{bad_input, classify};
-use geodp::config::{DataConfig, ModelConfig, RunConfig};
+use choices::{NamedOrFile, named};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use data::DataFlags;
+use geodp::config::{ConfigFile, ModelConfig, RunConfig};
 use geodp::importance::Keep;
-use geodp::optimizer::{Moments, OptimizerKind};
-use geodp::params::{ClipKind, PrivacyParams, TrainParams};
+use geodp::optimizer::{DEFAULT_MOMENTUM, Moments, OptimizerKind};
+use geodp::params::{ClipKind, Mechanism, PrivacyParams, TrainParams};
 use geodp::sampler::Sampling;
-use geodp_mechanism::Mechanism;
 use std::path::PathBuf;
 
 /// Flags of a run.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct Settings {
     /// A config file (see run.toml of any run); flags override it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// mnist (bundled), cifar10, or a .csv file (with --schema).
-    #[arg(long, value_name = "DATA")]
-    data: Option<String>,
-    /// Schema of a .csv file: label, columns, declared ranges and values.
-    #[arg(long, value_name = "FILE")]
-    schema: Option<PathBuf>,
-    /// A .csv file to measure on; a tenth of the records is held back if absent.
-    #[arg(long, value_name = "FILE")]
-    test: Option<PathBuf>,
-    /// Measure on N training records, held back, instead of a test set: for choosing parameters.
-    #[arg(long, value_name = "N")]
-    holdout: Option<usize>,
-    /// logistic, mlp, cnn, resnet, or a .toml file that describes a network.
-    #[arg(long, value_name = "MODEL")]
+    #[command(flatten)]
+    data: DataFlags,
+    /// What is trained: a name, or a .toml file that describes a network.
+    #[arg(long, value_name = "MODEL", value_parser = NamedOrFile {
+        names: &["logistic", "mlp", "cnn", "resnet"],
+        endings: &[".toml"],
+    })]
     model: Option<String>,
     /// Widths of the mlp's hidden layers.
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
     hidden: Option<Vec<usize>>,
-    /// dp (certified), geodp (conditional), none.
-    #[arg(long, value_name = "KIND")]
+    /// How gradients are made private: dp's ε is certified, geodp's conditional.
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(Mechanism::NAMES))]
     mechanism: Option<String>,
     /// GeoDP's bounding factor β, in (0, 1].
     #[arg(long, value_name = "BETA")]
@@ -54,21 +52,22 @@ pub(crate) struct Settings {
     /// δ (1e-5 if absent).
     #[arg(long, value_name = "D")]
     delta: Option<f64>,
-    /// flat, auto-s, psac.
-    #[arg(long, value_name = "RULE")]
-    clip: Option<String>,
+    /// Clipping rule.
+    #[arg(long, value_name = "RULE", value_parser = named::<ClipKind>(ClipKind::NAMES))]
+    clip: Option<ClipKind>,
     /// Clipping threshold C.
     #[arg(long, value_name = "C")]
     clip_norm: Option<f64>,
-    /// poisson (amplified), shuffle (accounted as what it is).
-    #[arg(long, value_name = "KIND")]
-    sampling: Option<String>,
-    /// Importance sampling of records by their gradients' norms; =control keeps every candidate.
+    /// How batches are drawn: poisson is amplified, shuffle accounted as what it is.
+    #[arg(long, value_name = "KIND", value_parser = named::<Sampling>(Sampling::NAMES))]
+    sampling: Option<Sampling>,
+    /// Importance sampling of records by their gradients' norms; =all keeps every candidate, for
+    /// comparison.
     #[arg(long, value_name = "KEEP", num_args = 0..=1, require_equals = true,
-          default_missing_value = "by-norm")]
-    importance: Option<String>,
-    /// Test every step and take back those that do not lower the loss: sur.
-    #[arg(long, value_name = "STRATEGY")]
+          default_missing_value = "by-norm", value_parser = keep())]
+    importance: Option<Keep>,
+    /// Test every step and take back those that do not lower the loss.
+    #[arg(long, value_name = "STRATEGY", value_parser = ["sur"])]
     select: Option<String>,
     /// Expected batch size B.
     #[arg(long, value_name = "B")]
@@ -82,8 +81,8 @@ pub(crate) struct Settings {
     /// Learning rate η.
     #[arg(long, value_name = "ETA")]
     learning_rate: Option<f64>,
-    /// sgd, momentum, adam, adam-bc (corrected for the noise; with dp only).
-    #[arg(long, value_name = "NAME")]
+    /// How weights are moved; adam-bc is corrected for the noise, with dp only.
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(OptimizerKind::NAMES))]
     optimizer: Option<String>,
     /// Momentum μ (0.9 if absent).
     #[arg(long, value_name = "MU")]
@@ -96,17 +95,17 @@ pub(crate) struct Settings {
     checkpoint_every: Option<u64>,
 }
 
-/// Reads a name as TOML and the config do, so that the spellings are the same everywhere.
-fn named<T: serde::de::DeserializeOwned>(flag: &str, name: &str) -> anyhow::Result<T> {
-    serde_json::from_value(serde_json::Value::String(name.to_owned()))
-        .map_err(|error| bad_input(format!("--{flag}: {error}")))
+/// Which candidates are kept; "control" is another name for all.
+fn keep() -> impl TypedValueParser<Value = Keep> {
+    let names = [PossibleValue::new("by-norm"), PossibleValue::new("all").alias("control")];
+    PossibleValuesParser::new(names)
+        .map(|name| if name == "by-norm" { Keep::ByNorm } else { Keep::All })
 }
 
 impl Settings {
     /// Refuses any flag of a run, for commands that take a run as it is.
     pub(crate) fn refuse_all(&self, reason: &str) -> anyhow::Result<()> {
-        let given = format!("{self:?}");
-        if given == format!("{:?}", Self::default()) {
+        if *self == Self::default() {
             return Ok(());
         }
         Err(bad_input(format!("{reason}; give no other flags, or start a new run")))
@@ -114,91 +113,33 @@ impl Settings {
 
     /// The config these flags describe, completed by defaults.
     pub(crate) fn config(&self) -> anyhow::Result<RunConfig> {
-        let mut config = match &self.config {
-            Some(path) => RunConfig::read(path).map_err(classify)?,
-            None => RunConfig {
-                data: DataConfig::Mnist { labels: None, unit_scaling: false, holdout: None },
-                model: ModelConfig::Cnn,
-                privacy: PrivacyParams::default(),
-                train: TrainParams::default(),
-            },
+        let mut file = match &self.config {
+            Some(path) => ConfigFile::read(path).map_err(classify)?,
+            None => ConfigFile::default(),
         };
-        self.set_data(&mut config)?;
-        self.set_model(&mut config)?;
-        self.set_privacy(&mut config.privacy)?;
-        self.set_train(&mut config.train)?;
+        file.data = self.data.apply(file.data)?;
+        file.model = self.model()?.or(file.model);
+        self.set_privacy(&mut file.privacy)?;
+        self.set_train(&mut file.train)?;
+        let mut config = RunConfig::from(file);
         config.complete();
         Ok(config)
     }
 
-    fn set_data(&self, config: &mut RunConfig) -> anyhow::Result<()> {
-        let csv = |train: &str| -> anyhow::Result<DataConfig> {
-            let schema = self.schema.clone().ok_or_else(|| {
-                bad_input(format!("{train} needs --schema: the columns, declared in a TOML file"))
-            })?;
-            Ok(DataConfig::Csv {
-                train: train.into(),
-                test: self.test.clone(),
-                schema,
-                holdout: None,
-            })
-        };
-        match self.data.as_deref() {
-            Some("mnist") => {
-                config.data = DataConfig::Mnist { labels: None, unit_scaling: false, holdout: None }
-            }
-            Some("cifar10") => config.data = DataConfig::Cifar10 { folder: None, holdout: None },
-            Some(path) if path.ends_with(".csv") => config.data = csv(path)?,
-            Some(other) => {
-                return Err(bad_input(format!(
-                    "--data {other}: use mnist, cifar10 or a .csv file; IDX and NPY files are \
-                     named in a config file"
-                )));
-            }
-            None if self.schema.is_some() || self.test.is_some() => {
-                return Err(bad_input("--schema and --test go with --data FILE.csv"));
-            }
-            None => {}
-        }
-        if let Some(count) = self.holdout {
-            match &mut config.data {
-                DataConfig::Mnist { holdout, .. }
-                | DataConfig::Cifar10 { holdout, .. }
-                | DataConfig::Csv { holdout, .. } => *holdout = Some(count),
-                DataConfig::Idx(files) | DataConfig::Npy(files) => files.holdout = Some(count),
-            }
-        }
-        if self.data.is_some() && self.model.is_none() && self.config.is_none() {
-            config.model = match config.data {
-                DataConfig::Cifar10 { .. } => ModelConfig::Resnet,
-                DataConfig::Csv { .. } => ModelConfig::Logistic,
-                _ => ModelConfig::Cnn,
-            };
-        }
-        Ok(())
-    }
-
-    fn set_model(&self, config: &mut RunConfig) -> anyhow::Result<()> {
-        match (self.model.as_deref(), &self.hidden) {
+    /// The model that flags name.
+    fn model(&self) -> anyhow::Result<Option<ModelConfig>> {
+        Ok(Some(match (self.model.as_deref(), &self.hidden) {
             (Some("mlp"), hidden) => {
-                config.model =
-                    ModelConfig::Mlp { hidden: hidden.clone().unwrap_or_else(|| vec![64]) };
+                let hidden = hidden.clone().unwrap_or_else(ModelConfig::default_hidden);
+                ModelConfig::Mlp { hidden }
             }
-            (None, None) => {}
+            (None, None) => return Ok(None),
             (_, Some(_)) => return Err(bad_input("--hidden goes with --model mlp")),
-            (Some("logistic"), None) => config.model = ModelConfig::Logistic,
-            (Some("cnn"), None) => config.model = ModelConfig::Cnn,
-            (Some("resnet"), None) => config.model = ModelConfig::Resnet,
-            (Some(path), None) if path.ends_with(".toml") => {
-                config.model = ModelConfig::read_network(path.as_ref()).map_err(classify)?;
-            }
-            (Some(other), None) => {
-                return Err(bad_input(format!(
-                    "--model {other}: use logistic, mlp, cnn, resnet or a .toml file"
-                )));
-            }
-        }
-        Ok(())
+            (Some("logistic"), None) => ModelConfig::Logistic,
+            (Some("cnn"), None) => ModelConfig::Cnn,
+            (Some("resnet"), None) => ModelConfig::Resnet,
+            (Some(path), None) => ModelConfig::read_network(path.as_ref()).map_err(classify)?,
+        }))
     }
 
     fn set_privacy(&self, privacy: &mut PrivacyParams) -> anyhow::Result<()> {
@@ -209,29 +150,13 @@ impl Settings {
                 self.beta.or(privacy.mechanism.beta().filter(|_| name == privacy.mechanism.name()));
             privacy.mechanism = Mechanism::named(name, beta).map_err(bad_input)?;
         }
-        if let Some(name) = &self.clip {
-            privacy.clip = named::<ClipKind>("clip", name)?;
-        }
-        if let Some(name) = &self.sampling {
-            privacy.sampling = named::<Sampling>("sampling", name)?;
-        }
-        let keep = match self.importance.as_deref() {
-            None => None,
-            Some("by-norm") => Some(Keep::ByNorm),
-            Some("control" | "all") => Some(Keep::All),
-            Some(other) => {
-                return Err(bad_input(format!(
-                    "--importance={other}: use --importance, or --importance=control"
-                )));
-            }
-        };
-        if let Some(keep) = keep {
+        privacy.clip = self.clip.unwrap_or(privacy.clip);
+        privacy.sampling = self.sampling.unwrap_or(privacy.sampling);
+        if let Some(keep) = self.importance {
             privacy.importance.get_or_insert_default().keep = keep;
         }
-        match self.select.as_deref() {
-            None => {}
-            Some("sur") => drop(privacy.select.get_or_insert_default()),
-            Some(other) => return Err(bad_input(format!("--select {other}: use sur"))),
+        if self.select.is_some() {
+            privacy.select.get_or_insert_default();
         }
         // A flag for one of the two replaces the file's other one; both flags are refused later.
         if self.epsilon.is_some() != self.noise_multiplier.is_some() {
@@ -257,24 +182,23 @@ impl Settings {
         train.learning_rate = self.learning_rate.or(train.learning_rate);
         train.seed = self.seed.or(train.seed);
         train.checkpoint_every = self.checkpoint_every.or(train.checkpoint_every);
-        let momentum = self.momentum.unwrap_or(0.9);
-        match self.optimizer.as_deref() {
-            Some("momentum") => train.optimizer = Some(OptimizerKind::Momentum { momentum }),
-            Some("sgd" | "adam" | "adam-bc") if self.momentum.is_some() => {
-                return Err(bad_input("--momentum goes with --optimizer momentum"));
-            }
-            Some("sgd") => train.optimizer = Some(OptimizerKind::Sgd),
-            Some("adam") => train.optimizer = Some(OptimizerKind::Adam(Moments::default())),
-            Some("adam-bc") => train.optimizer = Some(OptimizerKind::AdamBc(Moments::default())),
-            Some(other) => {
-                return Err(bad_input(format!(
-                    "--optimizer {other}: use sgd, momentum, adam or adam-bc"
-                )));
-            }
-            None if self.momentum.is_some() => {
+        match (self.optimizer.as_deref(), self.momentum) {
+            (None, None) => {}
+            (None | Some("momentum"), momentum) => {
+                let momentum = momentum.unwrap_or(DEFAULT_MOMENTUM);
                 train.optimizer = Some(OptimizerKind::Momentum { momentum });
             }
-            None => {}
+            (Some(_), Some(_)) => {
+                return Err(bad_input("--momentum goes with --optimizer momentum"));
+            }
+            (Some("adam"), None) => {
+                train.optimizer = Some(OptimizerKind::Adam(Moments::default()));
+            }
+            (Some("adam-bc"), None) => {
+                train.optimizer = Some(OptimizerKind::AdamBc(Moments::default()));
+            }
+            // clap lets no other name through.
+            (Some(_), None) => train.optimizer = Some(OptimizerKind::Sgd),
         }
         Ok(())
     }

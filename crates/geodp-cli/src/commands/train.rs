@@ -58,6 +58,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     if !json {
         summary::announce(&run);
     }
+    let imported = run.imported().to_vec();
     let plan = run.plan().clone();
     let mut measure = measure(&run)?;
     let ended =
@@ -69,7 +70,8 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
                 Some(measure) => measure.summary(&plan).map_err(bad_input)?,
                 None => None,
             };
-            summary::print(&finished, measured.as_ref(), &folder, json)
+            let owner = summary::ForOwner { measured: measured.as_ref(), imported: &imported };
+            summary::print(&finished, &owner, &folder, json)
         }
         Ended::Interrupted { step } => {
             eprintln!(

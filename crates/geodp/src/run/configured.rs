@@ -1,7 +1,7 @@
 //! The engine that a config describes: its records loaded, its network built.
 
 use crate::Error;
-use crate::config::RunConfig;
+use crate::config::{Imported, Loaded, RunConfig};
 use crate::engine::{About, Engine, EngineError, NetworkEngine, WeightOf};
 use crate::model_file::ModelFile;
 use crate::plan::Facts;
@@ -15,6 +15,7 @@ const INITIAL_WEIGHTS_SEED: u64 = 0;
 pub struct Configured {
     pub(crate) config: RunConfig,
     pub(crate) split: Split,
+    pub(crate) imported: Vec<Imported>,
     pub(crate) network: Network,
 }
 
@@ -24,9 +25,9 @@ impl Configured {
     /// # Errors
     /// A data file or a model that cannot be.
     pub fn load(config: RunConfig) -> Result<Self, Error> {
-        let split = config.data.load()?;
+        let Loaded { split, imported } = config.data.load()?;
         let network = config.model.spec(&split.train).build()?;
-        Ok(Self { config, split, network })
+        Ok(Self { config, split, imported, network })
     }
 
     fn engine(&self) -> NetworkEngine<'_> {

@@ -35,7 +35,7 @@ pub use metrics::{BlockMetrics, TestMetrics};
 pub use review::Review;
 
 use crate::Error;
-use crate::config::RunConfig;
+use crate::config::{Imported, RunConfig};
 use crate::engine::Engine;
 use crate::plan::Plan;
 use crate::statement::Statement;
@@ -101,6 +101,11 @@ impl Run {
     /// The records.
     pub fn split(&self) -> &Split {
         &self.engine.split
+    }
+
+    /// What reading did to the run's tables. Private.
+    pub fn imported(&self) -> &[Imported] {
+        &self.engine.imported
     }
 
     /// The network.

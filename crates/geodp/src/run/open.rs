@@ -20,12 +20,14 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
 impl Run {
-    /// Checks everything, then makes the folder and writes the first checkpoint.
+    /// Fills in what the config leaves open and checks everything, then makes the folder and writes
+    /// the first checkpoint.
     ///
     /// # Errors
     /// A bad config or data file (nothing is written then), a folder that holds a run already, a
     /// failed write.
-    pub fn create(folder: &Path, config: RunConfig) -> Result<Self, Error> {
+    pub fn create(folder: &Path, mut config: RunConfig) -> Result<Self, Error> {
+        config.complete();
         let text = config.to_toml()?;
         let engine = Configured::load(config)?;
         let plan = engine.config.plan_params().check(engine.facts())?;

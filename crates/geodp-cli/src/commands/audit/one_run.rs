@@ -74,7 +74,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     };
     let seed = seed_of(&folder, config.train.seed)?;
     let source = NoiseSource::from_seed(seed);
-    let split = config.data.load().map_err(classify)?;
+    let split = config.data.load().map_err(classify)?.split;
     let network = config.model.spec(&split.train).build().map_err(bad_input)?;
     let canaries = args.canaries as usize;
     let params = config.plan_params();

@@ -1,0 +1,114 @@
+//! The flags that say where the records come from: a name, a table with its schema, or a pair of
+//! files (inputs and labels) with the number of classes.
+
+use super::choices::NamedOrFile;
+use crate::failure::bad_input;
+use geodp::config::{DataConfig, PairFiles};
+use std::path::PathBuf;
+
+/// Flags of the data.
+#[derive(Debug, Default, PartialEq, clap::Args)]
+pub(crate) struct DataFlags {
+    /// Bundled or downloaded data, or a file: .csv (with --schema), .npy or IDX (with --labels and
+    /// --classes).
+    #[arg(long, value_name = "DATA",
+          value_parser = NamedOrFile { names: &["mnist", "cifar10"], endings: &[] })]
+    data: Option<String>,
+    /// Schema of a .csv file: label, columns, declared ranges and values.
+    #[arg(long, value_name = "FILE", requires = "data")]
+    schema: Option<PathBuf>,
+    /// Labels of the records of an .npy or IDX file.
+    #[arg(long, value_name = "FILE", requires_all = ["data", "classes"])]
+    labels: Option<PathBuf>,
+    /// Number of classes of an .npy or IDX file, declared.
+    #[arg(long, value_name = "K", requires = "labels")]
+    classes: Option<u32>,
+    /// A file like --data to measure on; a tenth of the records is held back if absent.
+    #[arg(long, value_name = "FILE", requires = "data")]
+    test: Option<PathBuf>,
+    /// Labels of --test, for .npy and IDX files.
+    #[arg(long, value_name = "FILE", requires_all = ["test", "labels"])]
+    test_labels: Option<PathBuf>,
+    /// Measure on N training records, held back, instead of a test set: for choosing parameters.
+    #[arg(long, value_name = "N")]
+    holdout: Option<usize>,
+}
+
+impl DataFlags {
+    /// The file's data, replaced or changed by the flags; `None` if neither says anything.
+    pub(super) fn apply(&self, file: Option<DataConfig>) -> anyhow::Result<Option<DataConfig>> {
+        let mut data = match &self.data {
+            None => file,
+            Some(name) => Some(self.named(name)?),
+        };
+        if let Some(count) = self.holdout {
+            match data.get_or_insert_default() {
+                DataConfig::Mnist { holdout, .. }
+                | DataConfig::Cifar10 { holdout, .. }
+                | DataConfig::Csv { holdout, .. } => *holdout = Some(count),
+                DataConfig::Idx(files) | DataConfig::Npy(files) => files.holdout = Some(count),
+            }
+        }
+        Ok(data)
+    }
+
+    fn named(&self, name: &str) -> anyhow::Result<DataConfig> {
+        let named = match name {
+            "mnist" => Some(DataConfig::default()),
+            "cifar10" => Some(DataConfig::Cifar10 { folder: None, holdout: None }),
+            _ => None,
+        };
+        let file_flags = [
+            ("--schema", self.schema.is_some()),
+            ("--labels", self.labels.is_some()),
+            ("--test", self.test.is_some()),
+        ];
+        let given = file_flags.into_iter().find(|(_, given)| *given);
+        match (named, given) {
+            (Some(_), Some((flag, _))) => {
+                Err(bad_input(format!("{flag} goes with --data FILE, not with --data {name}")))
+            }
+            (Some(named), None) => Ok(named),
+            (None, _) if name.ends_with(".csv") => self.table(name),
+            (None, _) => self.pair(name),
+        }
+    }
+
+    fn table(&self, name: &str) -> anyhow::Result<DataConfig> {
+        if self.labels.is_some() {
+            return Err(bad_input(
+                "--labels goes with .npy and IDX files: a table's schema names its \
+                                  label",
+            ));
+        }
+        let schema = self.schema.clone().ok_or_else(|| {
+            bad_input(format!("{name} needs --schema: the columns, declared in a TOML file"))
+        })?;
+        Ok(DataConfig::Csv { train: name.into(), test: self.test.clone(), schema, holdout: None })
+    }
+
+    fn pair(&self, name: &str) -> anyhow::Result<DataConfig> {
+        if self.schema.is_some() {
+            return Err(bad_input(format!("--schema goes with .csv files, and {name} is none")));
+        }
+        let (Some(labels), Some(classes)) = (&self.labels, self.classes) else {
+            return Err(bad_input(format!(
+                "{name} needs --labels FILE and --classes K (a .csv file needs --schema)"
+            )));
+        };
+        if self.test.is_some() != self.test_labels.is_some() {
+            return Err(bad_input(
+                "--test and --test-labels belong together; give both or neither",
+            ));
+        }
+        let files = PairFiles {
+            train_inputs: name.into(),
+            train_labels: labels.clone(),
+            test_inputs: self.test.clone(),
+            test_labels: self.test_labels.clone(),
+            classes,
+            holdout: None,
+        };
+        Ok(if name.ends_with(".npy") { DataConfig::Npy(files) } else { DataConfig::Idx(files) })
+    }
+}
