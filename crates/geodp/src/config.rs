@@ -12,8 +12,16 @@
 //! hidden = [64]
 //! ```
 //! followed by the `[privacy]` and `[train]` of [`PlanParams`]. Whatever is left out has a default: an
-//! empty file trains the paper's CNN on MNIST. In Rust the same is
-//! `RunConfig::mnist().epsilon(3.0)`, and so on.
+//! empty file trains the paper's CNN on MNIST. In Rust:
+//!
+//! ```
+//! use geodp::{Mechanism, RunConfig};
+//!
+//! let config = RunConfig::csv("patients.csv", "schema.toml")
+//!     .mechanism(Mechanism::Geodp { beta: 0.1 })
+//!     .batch(128);
+//! assert_eq!(config.model.to_string(), "Logistic regression");
+//! ```
 
 mod load;
 

@@ -31,6 +31,8 @@ use crate::importance::ImportanceParams;
 use crate::optimizer::OptimizerKind;
 use crate::sampler::Sampling;
 use crate::select::SelectParams;
+use geodp_mechanism::Clip;
+use geodp_mechanism::clip::{AutoS, Psac};
 use serde::{Deserialize, Serialize};
 
 /// Parameters of a private training, unchecked.
@@ -59,6 +61,15 @@ pub enum ClipKind {
 impl ClipKind {
     /// The names, as files and flags spell them.
     pub const NAMES: &'static [&'static str] = &["flat", "auto-s", "psac"];
+
+    /// The rule with this C, and its authors' constants.
+    pub(crate) fn at(self, clip_norm: f64) -> Result<Clip, geodp_mechanism::Error> {
+        match self {
+            Self::Flat => Clip::flat(clip_norm),
+            Self::AutoS => Clip::auto_s(clip_norm, AutoS::GAMMA),
+            Self::Psac => Clip::psac(clip_norm, Psac::R),
+        }
+    }
 }
 
 impl std::fmt::Display for ClipKind {

@@ -1,7 +1,7 @@
 //! Engines and clipping rules of one's own have everything that this project's have: the same noise,
 //! a ledger, checkpoints, resuming, and refusals.
 
-#[path = "../examples/own_clip.rs"]
+#[path = "../examples/own_clip_rule.rs"]
 mod own_clip;
 #[path = "../examples/own_engine.rs"]
 mod own_engine;

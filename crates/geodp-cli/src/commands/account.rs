@@ -4,6 +4,8 @@
 //! same place. DP-SGD's is certified; GeoDP's are not.
 
 use crate::failure::bad_input;
+use geodp::plan::Noise;
+use geodp::sampler::{Draw, Sampling};
 use geodp_account::{
     Account, Adjacency, Arithmetic, Claim, Denominator, Event, Kind, Method, Terms,
 };
@@ -61,21 +63,19 @@ impl Release {
     /// The mechanism with its β, and d where it needs one.
     pub(crate) fn mechanism(&self) -> anyhow::Result<(Mechanism, Option<u64>)> {
         let mechanism = Mechanism::named(&self.mechanism, self.beta).map_err(bad_input)?;
-        match (mechanism, self.dim) {
-            (Mechanism::Geodp { .. }, None) => Err(bad_input("--mechanism geodp needs --dim")),
-            (Mechanism::Dp, Some(_)) => Err(bad_input("--dim is GeoDP's: add --mechanism geodp")),
-            given => Ok(given),
+        match (mechanism.beta(), self.dim) {
+            (Some(_), None) => Err(bad_input("--mechanism geodp needs --dim")),
+            (None, Some(_)) => Err(bad_input("--dim is GeoDP's: add --mechanism geodp")),
+            (_, dim) => Ok((mechanism, dim)),
         }
     }
 
     /// The event of a step at rate q with multiplier σ.
     fn event(&self, rate: f64, sigma: f64) -> anyhow::Result<Event> {
-        let plain = Event::sampled_gaussian(rate, sigma);
-        match self.mechanism()? {
-            (Mechanism::None, _) => Ok(Event::NoPrivacy),
-            (Mechanism::Dp, _) => Ok(plain),
-            (Mechanism::Geodp { beta }, dim) => Ok(Event::geometric(plain, beta, dim.unwrap_or(0))),
-        }
+        let (mechanism, dim) = self.mechanism()?;
+        let noise = Noise::of(mechanism, sigma, dim.unwrap_or(0) as usize);
+        let draw = Draw { sampling: Sampling::Poisson, rate };
+        Ok(noise.map_or(Event::NoPrivacy, |noise| noise.event(draw)))
     }
 }
 

@@ -6,8 +6,7 @@ use crate::budget::{self, Settled};
 use crate::optimizer::OptimizerKind;
 use crate::params::{ClipKind, PlanParams};
 use crate::sampler::{Sampler, Sampling};
-use geodp_mechanism::clip::{AutoS, Psac};
-use geodp_mechanism::{Clip, Mechanism};
+use geodp_mechanism::{Clip, Spread};
 
 impl PlanParams {
     /// Checks everything, calibrates σ if a target ε is given, and builds the plan.
@@ -41,18 +40,19 @@ impl PlanParams {
         let sampling = self.privacy.sampling;
         let per_epoch = Sampler::steps_per_epoch(sampling, facts.records, batch);
         let strategies = self.check_strategies(facts, batch, per_epoch)?;
-        let protection =
-            match (budget::settle(&self.privacy, facts, batch, steps, &strategies)?, clip) {
-                (None, clip) => Protection::None { clip },
-                (Some(Settled { noise, accounting }), Some(clip)) => {
-                    // What a step will build must be possible.
-                    noise.at(clip.sensitivity(), batch)?;
-                    Protection::Private { clip, noise, accounting }
-                }
-                (Some(_), None) => {
-                    return refuse("noise needs a clipping that scales it; give clip_norm");
-                }
-            };
+        let settled = budget::settle(&self.privacy, facts, batch, steps, &strategies)?;
+        let mut spread = None;
+        let protection = match (settled, clip) {
+            (None, clip) => Protection::None { clip },
+            (Some(Settled { noise, accounting }), Some(clip)) => {
+                // What a step will build must be possible.
+                spread = Some(noise.at(clip.sensitivity(), batch)?.spread(facts.dim));
+                Protection::Private { clip, noise, accounting }
+            }
+            (Some(_), None) => {
+                return refuse("noise needs a clipping that scales it; give clip_norm");
+            }
+        };
         Ok(Plan {
             params: self.clone(),
             facts,
@@ -63,7 +63,7 @@ impl PlanParams {
             clip_name,
             strategies,
             learning_rate: self.check_learning_rate()?,
-            optimizer: self.check_optimizer()?,
+            optimizer: self.check_optimizer(spread)?,
             seed: self.train.seed,
             block: self.check_block(per_epoch)?,
             warnings: self.warnings(facts),
@@ -71,9 +71,9 @@ impl PlanParams {
     }
 
     fn check_measure(&self) -> Result<(), Error> {
-        match (self.train.measure, self.privacy.mechanism) {
+        match (self.train.measure, self.privacy.mechanism.is_private()) {
             (Some(0), _) => refuse("measure is 0; follow at least 1 record, or leave it out"),
-            (Some(_), Mechanism::None) => {
+            (Some(_), false) => {
                 refuse("measure holds records against the noise, but there is none")
             }
             _ => Ok(()),
@@ -158,11 +158,7 @@ impl PlanParams {
             return Ok(None);
         }
         let clip_norm = privacy.clip_norm.unwrap_or(DEFAULT_CLIP_NORM);
-        Ok(Some(match privacy.clip {
-            ClipKind::Flat => Clip::flat(clip_norm)?,
-            ClipKind::AutoS => Clip::auto_s(clip_norm, AutoS::GAMMA)?,
-            ClipKind::Psac => Clip::psac(clip_norm, Psac::R)?,
-        }))
+        Ok(Some(privacy.clip.at(clip_norm)?))
     }
 
     fn check_learning_rate(&self) -> Result<f64, Error> {
@@ -173,15 +169,16 @@ impl PlanParams {
         }
     }
 
-    fn check_optimizer(&self) -> Result<OptimizerKind, Error> {
+    /// The optimiser must fit noise of this spread; `None` is no noise.
+    fn check_optimizer(&self, noise: Option<Spread>) -> Result<OptimizerKind, Error> {
         let kind = self.train.optimizer.unwrap_or(OptimizerKind::Sgd);
-        match (kind, self.privacy.mechanism) {
-            (OptimizerKind::AdamBc(_), Mechanism::Geodp { .. }) => refuse(
+        match (kind, noise) {
+            (OptimizerKind::AdamBc(_), Some(Spread::Polar { .. })) => refuse(
                 "optimizer \"adam-bc\" subtracts the noise's variance from the second moment, which \
                  must be known and the same for all coordinates; GeoDP's depends on the gradient \
                  itself. Use \"adam\" with GeoDP, or mechanism = \"dp\"",
             ),
-            (OptimizerKind::AdamBc(_), Mechanism::None) => refuse(
+            (OptimizerKind::AdamBc(_), None) => refuse(
                 "optimizer \"adam-bc\" corrects for noise, and mechanism = \"none\" adds none; use \
                  \"adam\"",
             ),

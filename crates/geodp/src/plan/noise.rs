@@ -29,7 +29,7 @@ pub enum Noise {
 
 impl Noise {
     /// The noise of a mechanism on gradients of `dim` coordinates; `None` for the mechanism without.
-    pub(crate) fn of(mechanism: Mechanism, multiplier: f64, dim: usize) -> Option<Self> {
+    pub fn of(mechanism: Mechanism, multiplier: f64, dim: usize) -> Option<Self> {
         match mechanism {
             Mechanism::None => None,
             Mechanism::Dp => Some(Self::Gaussian { multiplier }),

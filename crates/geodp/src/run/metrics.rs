@@ -15,11 +15,11 @@ use std::io::Write;
 use std::path::Path;
 
 /// Bins of the norm histogram in every power of ten.
-pub const BINS_PER_DECADE: i32 = 8;
+const BINS_PER_DECADE: i32 = 8;
 /// Exponent of ten where the histogram starts.
-pub const FIRST_DECADE: i32 = -6;
+const FIRST_DECADE: i32 = -6;
 /// Number of bins; norms outside fall into the first or the last.
-pub const BINS: usize = 80;
+pub(crate) const BINS: usize = 80;
 
 /// One line: what a block of steps looked like, and how the model did after it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -105,7 +105,7 @@ pub(crate) fn bin_of(norm: f64) -> usize {
 }
 
 /// Lower edge of a bin.
-pub fn bin_start(bin: usize) -> f64 {
+pub(crate) fn bin_start(bin: usize) -> f64 {
     10f64.powf(f64::from(FIRST_DECADE) + bin as f64 / f64::from(BINS_PER_DECADE))
 }
 

@@ -1,6 +1,6 @@
 //! A clipping rule of one's own in a plan: weights that fade out smoothly instead of being cut.
 //!
-//! `cargo run --release -p geodp --example own_clip`
+//! `cargo run --release -p geodp --example own_clip_rule`
 
 use geodp::params::PlanParams;
 use geodp::plan::Facts;

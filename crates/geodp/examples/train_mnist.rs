@@ -1,6 +1,6 @@
 //! A private training in five lines: the paper's CNN on MNIST at (ε = 3, δ = 1e-5).
 //!
-//! `cargo run --release -p geodp --example train`
+//! `cargo run --release -p geodp --example train_mnist`
 
 use geodp::RunConfig;
 
