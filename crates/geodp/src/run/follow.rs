@@ -20,8 +20,14 @@ fn state_path(folder: &Path, step: u64) -> PathBuf {
     folder.join(format!("following-{step}.json"))
 }
 
-/// Takes a watch that keeps a state to where the run stands.
-pub(crate) fn restore(folder: &Path, step: u64, watch: &mut dyn Watch) -> Result<(), Error> {
+/// Takes a watch that keeps a state to where the run stands; at its beginning that is `state`, which
+/// is kept.
+pub(crate) fn restore(
+    folder: &Path,
+    step: u64,
+    watch: &mut dyn Watch,
+    state: &str,
+) -> Result<(), Error> {
     let path = state_path(folder, step);
     if path.exists() {
         let bytes = files::read(&path)?;
@@ -33,7 +39,7 @@ pub(crate) fn restore(folder: &Path, step: u64, watch: &mut dyn Watch) -> Result
         let reason = format!("it measures its records, but {} is missing", path.display());
         return Err(Error::NotResumable { folder: folder.to_owned(), reason });
     }
-    keep(folder, 0, watch)
+    files::write_secret(&path, state.as_bytes())
 }
 
 /// Writes the watch's state, if it has one, for the checkpoint of `step`, which must be written next.

@@ -155,7 +155,9 @@ impl<E: Engine> Run<E> {
                 let reason = "the run's config does not say measure, so its watch would be lost";
                 return Err(Error::Plan(reason.to_owned()));
             }
-            (Some(_), Some(_)) => follow::restore(&log.folder, start.position.step, watch)?,
+            (Some(_), Some(state)) => {
+                follow::restore(&log.folder, start.position.step, watch, &state)?;
+            }
             (None, None) => {}
         }
         for warning in log.plan.warnings() {
