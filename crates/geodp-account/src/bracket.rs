@@ -15,7 +15,7 @@ use std::fmt;
 pub enum Reason {
     /// Something was released without noise.
     NoPrivacy,
-    /// Rényi bounds bound from above only.
+    /// Rényi bounds, and releases that hold except with a small probability, bound from above only.
     OneSided,
     /// The Fourier composition could not certify; the Rényi bound answers.
     RenyiOnly,
@@ -29,7 +29,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Reason::NoPrivacy => "a release without noise has no privacy guarantee",
-            Reason::OneSided => "Rényi accounting bounds from above only",
+            Reason::OneSided => "bounded from above only",
             Reason::RenyiOnly => {
                 "the upper end is the Rényi bound: composition by FFT cannot certify a tighter one"
             }

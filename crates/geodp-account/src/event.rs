@@ -64,6 +64,15 @@ pub enum Event {
         /// Dimension d of the gradient.
         dim: u64,
     },
+    /// Magnitude and direction released separately, with the direction's sensitivity enforced: a
+    /// post-processing of `event` except with probability `miss` for each neighbour. Accountants
+    /// charge `event`, and (1 + e^ε)·`miss` on δ.
+    Polar {
+        /// The Gaussian release that pays for magnitude and direction together.
+        event: Box<Event>,
+        /// δ₁ = Φ(−t): the chance that the public radius is not below the private one.
+        miss: f64,
+    },
     /// A release with no noise at all: non-private training.
     NoPrivacy,
 }
@@ -84,6 +93,11 @@ impl Event {
         Event::Geometric { event: Box::new(event), beta, dim }
     }
 
+    /// The certified polar release: `event` except with probability `miss`.
+    pub fn polar(event: Event, miss: f64) -> Self {
+        Event::Polar { event: Box::new(event), miss }
+    }
+
     /// This event `count` times.
     pub fn repeated(self, count: u64) -> Self {
         Event::Repeated { event: Box::new(self), count }
@@ -99,7 +113,9 @@ impl Event {
         look(self);
         match self {
             Event::Composed { events } => events.iter().for_each(|event| event.visit(look)),
-            Event::Repeated { event, .. } | Event::Geometric { event, .. } => event.visit(look),
+            Event::Repeated { event, .. }
+            | Event::Geometric { event, .. }
+            | Event::Polar { event, .. } => event.visit(look),
             _ => {}
         }
     }
@@ -174,6 +190,16 @@ impl Event {
                 }
                 event.check()
             }
+            Event::Polar { event, miss } => {
+                probability("chance of a miss", *miss)?;
+                match event.as_ref() {
+                    Event::Gaussian { .. } | Event::SampledGaussian { .. } => event.check(),
+                    _ => Err(Error::Unsupported {
+                        event: "the certified polar release of anything but a Gaussian".into(),
+                        advice: "wrap each elementary release in its own Event::Polar",
+                    }),
+                }
+            }
             Event::NoPrivacy => Ok(()),
         }
     }
@@ -210,6 +236,8 @@ pub(crate) struct Releases {
     pub(crate) parts: Vec<(Release, u64)>,
     /// A release without noise was among them.
     pub(crate) unprotected: bool,
+    /// Probability that a release was not what is in `parts`, summed over releases.
+    pub(crate) misses: f64,
     compositions: u64,
 }
 
@@ -286,6 +314,17 @@ impl Releases {
                 event: "GeoDP's perturbation".into(),
                 advice: "its sensitivity is assumed, not enforced; ask an Account for its claims",
             }),
+            Event::Polar { event, miss } => match adjacency {
+                Adjacency::ReplaceOne => Err(Error::Unsupported {
+                    event: "the certified polar release under replace-one adjacency".into(),
+                    advice: "its radius allows for one record more or less; sample by Poisson",
+                }),
+                _ => {
+                    // Rounded up: the additions of a run lose at most this much together.
+                    self.misses = (self.misses + miss * count as f64) * (1.0 + 4.0 * f64::EPSILON);
+                    self.add_checked(event, count, adjacency)
+                }
+            },
             Event::NoPrivacy => {
                 self.unprotected = true;
                 Ok(())

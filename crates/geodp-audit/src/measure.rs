@@ -71,7 +71,8 @@ impl Measure {
         let Some(mechanism) = view.mechanism else { return Ok(()) };
         let dim = view.mean.len();
         let (magnitude_std, angles) = match mechanism.spread(dim) {
-            Spread::Coordinates { std } => (std, None),
+            // Of certified GeoDP's steps this is an upper end.
+            Spread::Coordinates { std } | Spread::Mixed { std } => (std, None),
             Spread::Polar { magnitude_std, angle_std, assumed_turn } => {
                 (magnitude_std, Some(AngleNoise { std: angle_std, assumed: assumed_turn }))
             }

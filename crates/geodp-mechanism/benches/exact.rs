@@ -52,7 +52,7 @@ fn compare(dim: usize) -> Result<[f64; 3], Error> {
         exact.release_into(&sums, &noise, step, &mut out)?;
         times[1].push(start.elapsed().as_secs_f64() * 1e6);
         let start = Instant::now();
-        polar.release_into(&sums, &noise, step, &mut state, &mut out)?;
+        polar.perturb_sums(&sums, &noise, step, &mut state, &mut out)?;
         times[2].push(start.elapsed().as_secs_f64() * 1e6);
         std::hint::black_box((&gradient, &out));
     }

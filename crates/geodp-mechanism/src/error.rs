@@ -87,12 +87,23 @@ pub enum Error {
         bits: u32,
     },
     /// A parameter of the certified polar mechanism out of range.
-    #[error("{what} of the certified polar mechanism is {value}; t and κ must be > 0, a/L > 1")]
+    #[error(
+        "{what} of certified GeoDP is {value}; t and κ (least_radius) must be > 0, a/L (most_ratio) > 1, \
+         the share of δ (delta_share) in (0, 0.5]"
+    )]
     Polar {
         /// Which one.
         what: &'static str,
         /// Its value.
         value: f64,
+    },
+    /// A setting of certified GeoDP beside another mechanism.
+    #[error("{name} is a setting of certified GeoDP; {mechanism} has none. Leave it out")]
+    PolarUnused {
+        /// Which one.
+        name: &'static str,
+        /// The mechanism given.
+        mechanism: &'static str,
     },
     /// B = 0.
     #[error("the expected batch size B is 0; it must be at least 1")]

@@ -60,6 +60,6 @@ pub use movement::{Direction, Movement};
 pub use noise::{NoiseSource, Origin, Purpose, Stream};
 pub use perturb::{
     CertifiedPolar, ExactGaussian, ExactMean, Gaussian, Geometric, Perturb, PerturbSum,
-    PolarParams, PolarRelease, PolarState, Spread, StepKind,
+    PolarParams, PolarRelease, PolarSettings, PolarState, Spread, StepKind,
 };
 pub use real::Real;

@@ -5,6 +5,7 @@
 //! `{ mechanism = "geodp", beta = 0.1 }`.
 
 use crate::Error;
+use crate::perturb::PolarSettings;
 use serde::{Deserialize, Serialize};
 
 /// How a clipped mean gradient is made private.
@@ -21,11 +22,13 @@ pub enum Mechanism {
         /// Bounding factor β, in (0, 1].
         beta: f64,
     },
+    /// Noise on magnitude and direction, with the direction's sensitivity enforced.
+    GeodpCertified(PolarSettings),
 }
 
 impl Mechanism {
     /// The names, as files and flags spell them.
-    pub const NAMES: &'static [&'static str] = &["none", "dp", "geodp"];
+    pub const NAMES: &'static [&'static str] = &["none", "dp", "geodp", "geodp-certified"];
 
     /// The mechanism of this name, with β where it has one.
     ///
@@ -37,9 +40,13 @@ impl Mechanism {
             ("none", None) => Ok(Self::None),
             ("dp", None) => Ok(Self::Dp),
             ("geodp", Some(beta)) => Ok(Self::Geodp { beta }),
+            ("geodp-certified", None) => Ok(Self::GeodpCertified(PolarSettings::default())),
             ("geodp", None) => Err(Error::BetaMissing),
             ("none", Some(beta)) => Err(Error::BetaUnused { mechanism: "no noise", beta }),
             ("dp", Some(beta)) => Err(Error::BetaUnused { mechanism: "DP", beta }),
+            ("geodp-certified", Some(beta)) => {
+                Err(Error::BetaUnused { mechanism: "certified GeoDP", beta })
+            }
             (unknown, _) => Err(Error::UnknownMechanism(unknown.to_owned())),
         }
     }
@@ -50,6 +57,7 @@ impl Mechanism {
             Self::None => "none",
             Self::Dp => "dp",
             Self::Geodp { .. } => "geodp",
+            Self::GeodpCertified(_) => "geodp-certified",
         }
     }
 
@@ -59,13 +67,14 @@ impl Mechanism {
             Self::None => "no noise",
             Self::Dp => "DP",
             Self::Geodp { .. } => "GeoDP",
+            Self::GeodpCertified(_) => "certified GeoDP",
         }
     }
 
     /// β, where it has one.
     pub fn beta(&self) -> Option<f64> {
         match self {
-            Self::None | Self::Dp => None,
+            Self::None | Self::Dp | Self::GeodpCertified(_) => None,
             Self::Geodp { beta } => Some(*beta),
         }
     }
@@ -96,6 +105,11 @@ mod tests {
             let other = if beta.is_some() { None } else { Some(0.1) };
             assert!(Mechanism::named(name, other).unwrap_err().to_string().contains("beta"));
         }
-        assert!(Mechanism::named("geo", None).unwrap_err().to_string().contains("none, dp, geodp"));
+        assert!(
+            Mechanism::named("geo", None)
+                .unwrap_err()
+                .to_string()
+                .contains("none, dp, geodp, geodp-certified")
+        );
     }
 }

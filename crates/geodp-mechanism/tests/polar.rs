@@ -3,8 +3,8 @@
 
 use geodp_mechanism::analysis::{dp_direction_mse, polar_step};
 use geodp_mechanism::{
-    CertifiedPolar, Clip, ExactGaussian, Grid, NoiseSource, PerturbSum, PolarParams, PolarState,
-    Sensitivity, StepKind,
+    CertifiedPolar, Clip, ExactGaussian, Grid, NoiseSource, Perturb, PerturbSum, PolarParams,
+    PolarState, Sensitivity, StepKind,
 };
 
 const BATCH: u64 = 1024;
@@ -37,7 +37,7 @@ fn kinds(norm_at: impl Fn(u64) -> f64, sigma: f64, dim: usize, steps: u64) -> Ve
     (0..steps)
         .map(|step| {
             let sums = sums(dim, norm_at(step));
-            mechanism.release_into(&sums, &noise, step, &mut state, &mut out).unwrap().kind
+            mechanism.perturb_sums(&sums, &noise, step, &mut state, &mut out).unwrap().kind
         })
         .collect()
 }
@@ -64,7 +64,7 @@ fn isotropic_steps_are_those_of_the_exact_gaussian() {
     let mut out = vec![0.0; dim];
     let mechanism = polar(1.3, dim, PolarParams::with_margin(6.0));
     let mut state = PolarState::default();
-    let kind = mechanism.release_into(&sums, &noise, 3, &mut state, &mut out).unwrap().kind;
+    let kind = mechanism.perturb_sums(&sums, &noise, 3, &mut state, &mut out).unwrap().kind;
     // What is learnt of the norm is learnt from the release.
     let seen = (length(&out) * BATCH as f64 / CLIP_NORM).powi(2) - dim as f64 * 1.3 * 1.3;
     assert!((state.squared_norm.unwrap() / seen - 1.0).abs() < 1e-9);
@@ -85,7 +85,7 @@ fn the_state_can_be_stored_and_continued() {
         (from..to)
             .map(|step| {
                 let sums = sums(dim, 60.0 + 10.0 * (step as f64).sin());
-                mechanism.release_into(&sums, &noise, step, state, &mut out).unwrap();
+                mechanism.perturb_sums(&sums, &noise, step, state, &mut out).unwrap();
                 out.clone()
             })
             .collect::<Vec<_>>()
@@ -101,6 +101,26 @@ fn the_state_can_be_stored_and_continued() {
     assert!(whole.counts.polar > 0 && whole.counts.isotropic > 0);
 }
 
+/// A mean summed in floating point is placed on the grid and perturbed like the exact sum.
+#[test]
+fn floating_means_take_the_same_route() {
+    let (dim, noise) = (2_000, NoiseSource::from_seed(14));
+    let mechanism = polar(1.0, dim, PolarParams::with_margin(6.5));
+    let sums = sums(dim, 200.0);
+    let unit = Grid::default().unit(sensitivity()) / BATCH as f64;
+    let (mut exact, mut floating) = (PolarState::default(), PolarState::default());
+    for step in 0..4 {
+        let mut out = vec![0.0_f32; dim];
+        mechanism.release_step(&sums, &noise, step, &mut exact, &mut out).unwrap();
+        let mut mean: Vec<f64> = sums.iter().map(|n| *n as f64 * unit).collect();
+        mechanism.perturb_step(&mut mean, &noise, step, &mut floating).unwrap();
+        assert!(mean.iter().zip(&out).all(|(a, b)| *a == f64::from(*b)));
+    }
+    assert_eq!(exact, floating);
+    assert!(exact.counts.polar > 0);
+    assert!(mechanism.perturb_step(&mut [f32::NAN; 2_000], &noise, 9, &mut floating).is_err());
+}
+
 #[test]
 fn threads_do_not_change_bits() {
     let dim = 40_000;
@@ -111,7 +131,7 @@ fn threads_do_not_change_bits() {
         pool.install(|| {
             let (mut out, mut state) = (vec![0.0; dim], PolarState::default());
             let noise = NoiseSource::from_seed(4);
-            polar(1.0, dim, params).release_into(&sums, &noise, 0, &mut state, &mut out).unwrap();
+            polar(1.0, dim, params).perturb_sums(&sums, &noise, 0, &mut state, &mut out).unwrap();
             (out, state)
         })
     };
@@ -129,7 +149,7 @@ fn polar_releases_are_unbiased() {
     let mut mean = vec![0.0; dim];
     let mut out = vec![0.0; dim];
     for step in 0..rounds {
-        mechanism.release_into(&sums, &noise, step, &mut PolarState::default(), &mut out).unwrap();
+        mechanism.perturb_sums(&sums, &noise, step, &mut PolarState::default(), &mut out).unwrap();
         mean.iter_mut().zip(&out).for_each(|(m, x)| *m += f64::from(*x) / rounds as f64);
     }
     let unit = Grid::default().unit(sensitivity()) / BATCH as f64;
@@ -150,7 +170,7 @@ fn a_normalised_release_has_the_length_of_the_magnitude() {
     };
     let mut out = vec![0.0; dim];
     polar(1.0, dim, params)
-        .release_into(
+        .perturb_sums(
             &sums(dim, 300.0),
             &NoiseSource::from_seed(6),
             0,
@@ -171,7 +191,7 @@ fn small_magnitudes_release_no_direction() {
         let mut out = vec![1.0; dim];
         let noise = NoiseSource::from_seed(7);
         let mechanism = polar(1.0, dim, params);
-        let release = mechanism.release_into(&sums, &noise, 0, &mut state, &mut out).unwrap();
+        let release = mechanism.perturb_sums(&sums, &noise, 0, &mut state, &mut out).unwrap();
         assert_eq!((release.kind, release.radius), (StepKind::Directionless, None));
         assert_eq!(out, vec![0.0; dim]);
         assert_eq!(state.counts.directionless, 1);
@@ -198,7 +218,7 @@ fn the_expected_noise_is_dps_times_the_ratio() {
     let mut out = vec![0.0; dim];
     let noise = NoiseSource::from_seed(8);
     polar(1.0, dim, params)
-        .release_into(&sums, &noise, 0, &mut PolarState::default(), &mut out)
+        .perturb_sums(&sums, &noise, 0, &mut PolarState::default(), &mut out)
         .unwrap();
     let dot: f64 = out.iter().zip(&mean).map(|(x, g)| f64::from(*x) * g).sum();
     let along = dot / mean.iter().map(|g| g * g).sum::<f64>();
@@ -230,6 +250,6 @@ fn wrong_parameters_are_refused() {
     let mut state = PolarState::default();
     let noise = NoiseSource::from_seed(0);
     let mechanism = build(1.0, 10, good).unwrap();
-    assert!(mechanism.release_into(&[0; 10], &noise, 0, &mut state, &mut out).is_err());
+    assert!(mechanism.perturb_sums(&[0; 10], &noise, 0, &mut state, &mut out).is_err());
     assert_eq!(state, PolarState::default());
 }

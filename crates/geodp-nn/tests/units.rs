@@ -9,8 +9,7 @@ const FULL: i128 = 1 << Grid::BITS;
 type Rule = dyn Fn(usize, f64) -> f64 + Sync;
 
 fn models() -> Vec<(&'static str, NetworkSpec)> {
-    let resnet =
-        ResnetSpec { input: [3, 9, 9], stem: 4, widths: [4, 6, 8], ..Default::default() };
+    let resnet = ResnetSpec { input: [3, 9, 9], stem: 4, widths: [4, 6, 8], ..Default::default() };
     let resnet = NetworkSpec::resnet(&ResnetSpec { groups: Some(2), ..resnet });
     vec![
         ("logistic", NetworkSpec::logistic(20, 2)),
@@ -86,8 +85,7 @@ fn sums_are_those_of_clipped_mean_gradients() {
         let (network, weights, data) = setup(&spec, 120);
         let units = some_units(120);
         let bound = 0.4;
-        let (sum, outcome) =
-            exact(&network, &weights, &data, &slices(&units), &flat(bound), bound);
+        let (sum, outcome) = exact(&network, &weights, &data, &slices(&units), &flat(bound), bound);
         let mut expected = vec![0.0; network.dim()];
         let mut correct = 0;
         for (unit, (&got, &loss)) in units.iter().zip(outcome.norms.iter().zip(&outcome.losses)) {
@@ -190,7 +188,8 @@ fn units_of_one_row_are_records() {
         let (network, weights, data) = setup(&spec, 50);
         let rows: Vec<u32> = (0..50).map(|at| at * 7 % 50).collect();
         let units: Vec<&[u32]> = rows.chunks(1).collect();
-        let third = |place: usize, norm: f64| if place % 3 == 0 { (0.3 / norm).min(1.0) } else { 0.0 };
+        let third =
+            |place: usize, norm: f64| if place % 3 == 0 { (0.3 / norm).min(1.0) } else { 0.0 };
         let (sum, outcome) = exact(&network, &weights, &data, &units, &third, 0.3);
         let (mut expected, grid) = (vec![0; network.dim()], Grid::new(0.3).unwrap());
         let records = network.exact_sum(&weights, &data, &rows, &third, grid, &mut expected);
@@ -212,8 +211,7 @@ fn a_broken_row_breaks_its_unit_alone() {
             assert!(norm.is_finite());
             (0.5 / norm).min(1.0)
         };
-        let (sum, outcome) =
-            exact(&network, &weights, &data, &slices(&units), &asked, 0.5);
+        let (sum, outcome) = exact(&network, &weights, &data, &slices(&units), &asked, 0.5);
         assert_eq!(sum, expected, "{name}");
         assert!(!outcome.norms[broken].is_finite(), "{name}");
     }

@@ -12,6 +12,9 @@ use geodp_account::{Adjacency, Arithmetic, Claim, Kind, rounded_up};
 use serde::Serialize;
 use std::fmt;
 
+/// The mechanism whose statement says what a step releases.
+const CERTIFIED_GEODP: &str = "geodp-certified";
+
 /// Where the noise came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "origin", content = "seed")]
@@ -35,6 +38,8 @@ pub struct Statement {
     pub sampling: Sampling,
     /// Where the noise came from.
     pub noise: NoiseOrigin,
+    /// The mechanism, as files and flags spell it.
+    pub mechanism: &'static str,
     /// σ; absent without privacy.
     pub noise_multiplier: Option<f64>,
     /// β; GeoDP only.
@@ -79,6 +84,7 @@ impl Statement {
             arithmetic: accounting.map(|accounting| accounting.terms().arithmetic),
             sampling: plan.sampling,
             noise: plan.seed.map_or(NoiseOrigin::OperatingSystem, NoiseOrigin::Seed),
+            mechanism: plan.mechanism().name(),
             noise_multiplier: plan.noise_multiplier(),
             beta: plan.mechanism().beta(),
             clip_norm: plan.clip_norm(),
@@ -156,6 +162,16 @@ impl Statement {
                      release them as private."
                     .to_owned(),
             }));
+        }
+        if self.mechanism == CERTIFIED_GEODP {
+            all.push(
+                "What a step releases: either a noisy magnitude of the batch's sum and, where that is \
+                 large enough, a noisy direction, or the sum with noise on every coordinate as in \
+                 DP-SGD; which of the two depends on earlier releases alone. Both cost one Gaussian of \
+                 σ. That a magnitude misleads about the direction's sensitivity has a probability, \
+                 and δ includes it."
+                    .to_owned(),
+            );
         }
         all.extend(self.arithmetic.map(|arithmetic| arithmetic.sentence().to_owned()));
         match self.noise {

@@ -6,7 +6,7 @@ use crate::importance::Scratch;
 use crate::plan::{Plan, Protection};
 use crate::sampler::Sampler;
 use crate::watch::{StepView, Watch};
-use geodp_mechanism::{Clip, NoiseSource, Spread};
+use geodp_mechanism::{Clip, NoiseSource, PolarState, Spread};
 use geodp_nn::BatchOutcome;
 
 /// Makes the private gradient of any step, reusing its buffers.
@@ -17,6 +17,8 @@ pub(crate) struct PrivateStep {
     gradient: Vec<f32>,
     /// K̃ of importance sampling, once released.
     pub(crate) norm_total: Option<f64>,
+    /// What earlier steps released, for certified GeoDP.
+    pub(crate) history: PolarState,
 }
 
 /// A step's release, and what else is known of it.
@@ -80,6 +82,7 @@ impl PrivateStep {
             batch: Vec::new(),
             gradient: vec![0.0; plan.facts.dim],
             norm_total: None,
+            history: PolarState::default(),
         }
     }
 
@@ -133,7 +136,7 @@ impl PrivateStep {
         })?;
         let mut noise_variance = 0.0;
         if let Some(mechanism) = mechanism {
-            mechanism.perturb_in_place(gradient, at.noise, at.step)?;
+            mechanism.perturb_step(gradient, at.noise, at.step, &mut self.history)?;
             if let Spread::Coordinates { std } = mechanism.spread(gradient.len()) {
                 noise_variance = std.powi(2);
             }

@@ -9,7 +9,8 @@ use crate::plan::{Facts, Plan};
 use crate::select::Selection;
 use crate::step::{PrivateStep, StepContext};
 use crate::watch::Watch;
-use geodp_mechanism::NoiseSource;
+use geodp_mechanism::perturb::PolarCounts;
+use geodp_mechanism::{Mechanism, NoiseSource, PolarState};
 use geodp_nn::{BatchOutcome, Evaluation};
 
 /// A training in progress.
@@ -30,6 +31,7 @@ pub(crate) struct TrainerState {
     pub(crate) step: u64,
     pub(crate) selection: Selection,
     pub(crate) norm_total: Option<f64>,
+    pub(crate) history: PolarState,
     pub(crate) optimizer: OptimizerScalars,
 }
 
@@ -160,11 +162,20 @@ impl<'e> Trainer<'e> {
         self.plan.strategies.select.as_ref().map(|_| self.selection)
     }
 
+    /// Polar, isotropic and directionless steps so far; certified GeoDP only.
+    pub fn polar_counts(&self) -> Option<PolarCounts> {
+        match self.plan.mechanism() {
+            Mechanism::GeodpCertified(_) => Some(self.private.history.counts),
+            _ => None,
+        }
+    }
+
     pub(crate) fn state(&self) -> TrainerState {
         TrainerState {
             step: self.step,
             selection: self.selection,
             norm_total: self.private.norm_total,
+            history: self.private.history,
             optimizer: self.optimizer.scalars(),
         }
     }
@@ -188,6 +199,7 @@ impl<'e> Trainer<'e> {
             self.step = at.step;
             self.selection = at.selection;
             self.private.norm_total = at.norm_total;
+            self.private.history = at.history;
         }
         fits
     }

@@ -16,6 +16,7 @@ mod waves;
 mod window;
 
 use crate::event::{Release, Releases};
+use crate::misses::{delta_with_misses, epsilon_with_misses};
 use crate::rdp::RdpAccountant;
 use crate::{Accountant, Adjacency, Bracket, Error, Event, Reason, error, gaussian};
 use loss::Direction;
@@ -76,6 +77,12 @@ impl PldAccountant {
     /// Equal where the pair is symmetric.
     pub fn epsilon_by_direction(&self, delta: f64) -> Result<(Bracket, Bracket), Error> {
         error::check_delta(delta)?;
+        if self.releases.misses > 0.0 {
+            return Err(Error::Unsupported {
+                event: "one direction alone of releases that may miss".into(),
+                advice: "ask for epsilon, which sets a share of delta aside for them",
+            });
+        }
         let one = |direction| {
             let question = Question::EpsilonAt(delta);
             match self.settled(question) {
@@ -201,11 +208,14 @@ impl Accountant for PldAccountant {
 
     fn epsilon(&self, delta: f64) -> Result<Bracket, Error> {
         error::check_delta(delta)?;
-        Ok(self.answer(Question::EpsilonAt(delta)))
+        epsilon_with_misses(self.releases.misses, delta, |delta| {
+            Ok(self.answer(Question::EpsilonAt(delta)))
+        })
     }
 
     fn delta(&self, epsilon: f64) -> Result<Bracket, Error> {
         error::check_epsilon(epsilon)?;
-        Ok(self.answer(Question::DeltaAt(epsilon)))
+        let accounted = self.answer(Question::DeltaAt(epsilon));
+        Ok(delta_with_misses(self.releases.misses, epsilon, accounted))
     }
 }

@@ -9,6 +9,7 @@
 mod sampled;
 
 use crate::event::{Release, Releases};
+use crate::misses::{delta_with_misses, epsilon_with_misses};
 use crate::{Accountant, Adjacency, Bracket, Error, Event, Reason, error};
 use sampled::sampled_gaussian_rdp;
 
@@ -40,6 +41,8 @@ pub struct RdpAccountant {
     orders: Vec<f64>,
     divergences: Vec<f64>,
     unprotected: bool,
+    /// Probability that a release was not what was accounted, summed.
+    misses: f64,
     /// Divergences of the releases seen, so that repeating one costs no series.
     known: Vec<(Release, Vec<f64>)>,
 }
@@ -80,7 +83,7 @@ impl RdpAccountant {
 
     fn from_checked(adjacency: Adjacency, orders: Vec<f64>) -> Self {
         let divergences = vec![0.0; orders.len()];
-        Self { adjacency, orders, divergences, unprotected: false, known: Vec::new() }
+        Self { adjacency, orders, divergences, unprotected: false, misses: 0.0, known: Vec::new() }
     }
 
     /// The orders and the divergences so far.
@@ -91,6 +94,12 @@ impl RdpAccountant {
     /// ε at δ with the order that gives it.
     pub fn optimal_order(&self, delta: f64) -> Result<OptimalOrder, Error> {
         error::check_delta(delta)?;
+        if self.misses > 0.0 {
+            return Err(Error::Unsupported {
+                event: "the optimal order of releases that may miss".into(),
+                advice: "ask for epsilon, which sets a share of delta aside for them",
+            });
+        }
         Ok(self.best_for_delta(delta))
     }
 
@@ -123,10 +132,12 @@ impl RdpAccountant {
     pub(crate) fn reset(&mut self) {
         self.divergences.fill(0.0);
         self.unprotected = false;
+        self.misses = 0.0;
     }
 
     pub(crate) fn add_releases(&mut self, releases: &Releases) {
         self.unprotected |= releases.unprotected;
+        self.misses = (self.misses + releases.misses) * (1.0 + 2.0 * f64::EPSILON);
         for (release, count) in &releases.parts {
             let one = self.one(*release);
             for (total, one) in self.divergences.iter_mut().zip(one) {
@@ -191,14 +202,8 @@ impl Accountant for RdpAccountant {
     }
 
     fn epsilon(&self, delta: f64) -> Result<Bracket, Error> {
-        let upper = self.optimal_order(delta)?.epsilon;
-        let reason = match (self.unprotected, upper.is_finite()) {
-            (true, _) => Reason::NoPrivacy,
-            (false, true) => Reason::OneSided,
-            (false, false) => Reason::Uncertified,
-        };
-        let lower = if self.unprotected { f64::INFINITY } else { 0.0 };
-        Ok(Bracket::new(lower, upper, self.adjacency, Some(reason)))
+        error::check_delta(delta)?;
+        epsilon_with_misses(self.misses, delta, |delta| self.accounted_epsilon(delta))
     }
 
     fn delta(&self, epsilon: f64) -> Result<Bracket, Error> {
@@ -207,6 +212,21 @@ impl Accountant for RdpAccountant {
             return Ok(Bracket::new(1.0, 1.0, self.adjacency, Some(Reason::NoPrivacy)));
         }
         let (upper, _) = self.best_for_epsilon(epsilon);
-        Ok(Bracket::new(0.0, upper, self.adjacency, Some(Reason::OneSided)))
+        let accounted = Bracket::new(0.0, upper, self.adjacency, Some(Reason::OneSided));
+        Ok(delta_with_misses(self.misses, epsilon, accounted))
+    }
+}
+
+impl RdpAccountant {
+    /// ε of the accounted releases, misses aside.
+    fn accounted_epsilon(&self, delta: f64) -> Result<Bracket, Error> {
+        let upper = self.best_for_delta(delta).epsilon;
+        let reason = match (self.unprotected, upper.is_finite()) {
+            (true, _) => Reason::NoPrivacy,
+            (false, true) => Reason::OneSided,
+            (false, false) => Reason::Uncertified,
+        };
+        let lower = if self.unprotected { f64::INFINITY } else { 0.0 };
+        Ok(Bracket::new(lower, upper, self.adjacency, Some(reason)))
     }
 }

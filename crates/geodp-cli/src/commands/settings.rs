@@ -34,7 +34,7 @@ pub(crate) struct Settings {
     /// Widths of the mlp's hidden layers.
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
     hidden: Option<Vec<usize>>,
-    /// How gradients are made private: dp's ε is certified, geodp's conditional.
+    /// How gradients are made private: dp's and geodp-certified's ε is certified, geodp's conditional.
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(Mechanism::NAMES))]
     mechanism: Option<String>,
     /// GeoDP's bounding factor β, in (0, 1].

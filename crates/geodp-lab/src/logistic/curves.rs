@@ -47,6 +47,9 @@ impl Curve {
             Mechanism::Geodp { beta } => {
                 format!("geodp{beta}-b{}-sigma{}", self.batch, self.sigma)
             }
+            Mechanism::GeodpCertified(_) => {
+                format!("geodp-certified-b{}-sigma{}", self.batch, self.sigma)
+            }
         }
     }
 
@@ -62,6 +65,8 @@ impl Curve {
             (Mechanism::Dp, _) => format!("DP, {value}"),
             (Mechanism::Geodp { beta }, "β") => format!("GeoDP, β = {beta}"),
             (Mechanism::Geodp { .. }, _) => format!("GeoDP, {value}"),
+            (Mechanism::GeodpCertified(_), "β") => "certified GeoDP".to_owned(),
+            (Mechanism::GeodpCertified(_), _) => format!("certified GeoDP, {value}"),
         }
     }
 }

@@ -64,6 +64,7 @@ fn final_table(runs: &[Run]) -> Table {
             Mechanism::None => ("no noise", String::new()),
             Mechanism::Dp => ("DP", String::new()),
             Mechanism::Geodp { beta } => ("GeoDP", beta.to_string()),
+            Mechanism::GeodpCertified(_) => ("certified GeoDP", String::new()),
         };
         let loss = |x: f64| if x.is_nan() { "not run".into() } else { format!("{x:.4}") };
         table = table.row([
@@ -94,7 +95,7 @@ fn chart(panel: &Panel, protocol: Protocol, runs: &[Run]) -> Chart {
         let role = match curve.mechanism {
             Mechanism::None => Role::NoNoise,
             Mechanism::Dp => Role::Dp,
-            Mechanism::Geodp { .. } => Role::GeoDp,
+            Mechanism::Geodp { .. } | Mechanism::GeodpCertified(_) => Role::GeoDp,
         };
         chart = chart.series(Series::line(curve.label(panel.vary), role, points));
     }
@@ -132,6 +133,7 @@ fn to_csv(runs: &[Run]) -> String {
             Mechanism::None => ("no noise", String::new()),
             Mechanism::Dp => ("DP", String::new()),
             Mechanism::Geodp { beta } => ("GeoDP", csv::number(beta)),
+            Mechanism::GeodpCertified(_) => ("certified GeoDP", String::new()),
         };
         let loss = final_loss(losses);
         vec![

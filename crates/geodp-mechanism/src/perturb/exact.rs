@@ -7,7 +7,7 @@
 //!
 //! Multiplying by γ/B in f64 and rounding to f32 once is post-processing of the integers.
 
-use super::{Geometric, PARALLEL_FROM, Perturb, check_batch};
+use super::{Geometric, PARALLEL_FROM, Perturb, PolarState, check_batch};
 use crate::Error;
 use crate::clip::Sensitivity;
 use crate::exact::{Grid, RoundedNormal};
@@ -30,6 +30,22 @@ pub trait PerturbSum: std::fmt::Debug + Send + Sync {
         step: u64,
         out: &mut [f32],
     ) -> Result<(), Error>;
+
+    /// The same within a training: `history` says what earlier steps released, and learns of this
+    /// one. Most mechanisms do not look at it.
+    ///
+    /// # Errors
+    /// As [`release_into`](Self::release_into).
+    fn release_step(
+        &self,
+        sums: &[i64],
+        noise: &NoiseSource,
+        step: u64,
+        _history: &mut PolarState,
+        out: &mut [f32],
+    ) -> Result<(), Error> {
+        self.release_into(sums, noise, step, out)
+    }
 
     /// The noisy mean as a new vector.
     ///

@@ -5,7 +5,9 @@
 //! | [`Gaussian`] | g̃ + (C·σ/B)·N(0, I) |
 //! | [`Geometric`] | (‖g̃‖ + (C/B)·σ·N(0, 1), θ + (√(d+2)·β·π/B)·σ·N(0, I)), back in rectangular form |
 //!
-//! Both take the sum of clipped per-sample gradients divided by the public batch size B, and the
+//! | [`CertifiedPolar`] | magnitude and direction on integers, or as [`Gaussian`] |
+//!
+//! They take the sum of clipped per-sample gradients divided by the public batch size B, and the
 //! [`Sensitivity`](crate::clip::Sensitivity) of that clipping. Noise is addressed by step and
 //! chunk: for one source and step the output is the same for any number of threads. A step of a
 //! source is one release: perturbing two gradients with the same (source, step) would reuse noise.
@@ -19,7 +21,9 @@ pub mod reference;
 pub use exact::{ExactGaussian, ExactMean, PerturbSum, mean_into, release_scalar};
 pub use gaussian::Gaussian;
 pub use geometric::{Geometric, assumed_turn};
-pub use polar::{CertifiedPolar, PolarCounts, PolarParams, PolarRelease, PolarState, StepKind};
+pub use polar::{
+    CertifiedPolar, PolarCounts, PolarParams, PolarRelease, PolarSettings, PolarState, StepKind,
+};
 
 use crate::Error;
 use crate::noise::NoiseSource;
@@ -37,6 +41,21 @@ pub trait Perturb<R: Real>: std::fmt::Debug + Send + Sync {
         noise: &NoiseSource,
         step: u64,
     ) -> Result<(), Error>;
+
+    /// The same within a training: `history` says what earlier steps released, and learns of this
+    /// one. Most mechanisms do not look at it.
+    ///
+    /// # Errors
+    /// As [`perturb_in_place`](Self::perturb_in_place).
+    fn perturb_step(
+        &self,
+        mean_gradient: &mut [R],
+        noise: &NoiseSource,
+        step: u64,
+        _history: &mut PolarState,
+    ) -> Result<(), Error> {
+        self.perturb_in_place(mean_gradient, noise, step)
+    }
 
     /// How wide its noise is on a gradient of `dim` coordinates.
     fn spread(&self, dim: usize) -> Spread;
@@ -62,6 +81,12 @@ pub trait Perturb<R: Real>: std::fmt::Debug + Send + Sync {
 pub enum Spread {
     /// The same on every coordinate.
     Coordinates {
+        /// C·σ/B.
+        std: f64,
+    },
+    /// The same on every coordinate in some steps, on magnitude and direction in others. A record moves
+    /// either no further, in standard deviations, than it moves the first.
+    Mixed {
         /// C·σ/B.
         std: f64,
     },

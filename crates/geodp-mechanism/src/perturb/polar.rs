@@ -20,79 +20,29 @@
 //!
 //! Together less than √d + 133, [`slack`]. L is smaller by 34 for the same reason.
 
-use super::{ExactGaussian, PARALLEL_FROM, PerturbSum, check_batch, release_scalar};
+use super::{
+    ExactGaussian, PARALLEL_FROM, Perturb, PerturbSum, Spread, check_batch, release_scalar,
+};
 use crate::Error;
 use crate::clip::Sensitivity;
 use crate::exact::{Grid, RoundedNormal};
 use crate::kernels::rotate::{CHUNK, sum_of_squares};
 use crate::kernels::{Level, rounded};
 use crate::noise::{NoiseSource, Purpose};
+use crate::real::{Real, check_gradient};
 use rayon::prelude::*;
 
 mod estimate;
+mod settings;
 #[cfg(test)]
 mod tests;
 pub use estimate::{PolarCounts, PolarState};
+pub use settings::{PolarParams, PolarSettings};
 
 /// Largest magnitude and coordinate: a larger one is held there.
 const MOST: i64 = 1 << 50;
 /// How far a computed ‖s‖ may be from the true one, in units.
 const NORM_ERROR: i64 = 33;
-
-/// What is free in the mechanism; all of it public.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PolarParams {
-    /// t: standard deviations of the magnitude's noise between m̃ and the public radius.
-    pub margin: f64,
-    /// κ: a direction is released only if L ≥ κ·C.
-    pub least_radius: f64,
-    /// Release m̃·w/‖w‖ (of length m̃) instead of m̃·w/L (unbiased).
-    pub normalised: bool,
-    /// Take an isotropic step where a/L is expected above this; ∞ for polar steps only.
-    pub most_ratio: f64,
-}
-
-impl PolarParams {
-    /// κ = 2, unbiased, a/L up to 1.2, with the given t.
-    pub fn with_margin(margin: f64) -> Self {
-        Self { margin, least_radius: 2.0, normalised: false, most_ratio: 1.2 }
-    }
-
-    /// δ₁ = Φ(−t): the chance, for each step, that L exceeds √(ab). Rounded up.
-    pub fn miss(&self) -> f64 {
-        let tail = 0.5 * libm::erfc(self.margin / std::f64::consts::SQRT_2);
-        (tail * (1.0 + 1e-12)).max(f64::MIN_POSITIVE)
-    }
-
-    /// The t for a given δ₁, rounded up.
-    ///
-    /// # Errors
-    /// [`Error::Negative`] unless 0 < δ₁ < ½.
-    pub fn margin_for(miss: f64) -> Result<f64, Error> {
-        if !(miss > 0.0 && miss < 0.5) {
-            return Err(Error::Negative { what: "the chance of a miss", value: miss });
-        }
-        let (mut low, mut high) = (0.0, 40.0);
-        for _ in 0..80 {
-            let middle = 0.5 * (low + high);
-            if Self::with_margin(middle).miss() > miss { low = middle } else { high = middle }
-        }
-        Ok(high)
-    }
-
-    fn check(self) -> Result<Self, Error> {
-        for (what, value, ok) in [
-            ("the margin t", self.margin, self.margin > 0.0 && self.margin.is_finite()),
-            ("the least radius κ", self.least_radius, self.least_radius > 0.0),
-            ("the largest ratio a/L", self.most_ratio, self.most_ratio > 1.0),
-        ] {
-            if !ok {
-                return Err(Error::Polar { what, value });
-            }
-        }
-        Ok(self)
-    }
-}
 
 /// What a step released. Public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,7 +122,7 @@ impl CertifiedPolar {
     ///
     /// # Errors
     /// Lengths that do not fit; an address of noise out of range. Then nothing has changed.
-    pub fn release_into(
+    pub fn perturb_sums(
         &self,
         sums: &[i64],
         noise: &NoiseSource,
@@ -281,6 +231,66 @@ impl CertifiedPolar {
             let chunks = sums.par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK)).enumerate();
             chunks.try_for_each_init(new_buffer, release)
         }
+    }
+}
+
+impl PerturbSum for CertifiedPolar {
+    fn release_into(
+        &self,
+        sums: &[i64],
+        noise: &NoiseSource,
+        step: u64,
+        out: &mut [f32],
+    ) -> Result<(), Error> {
+        self.release_step(sums, noise, step, &mut PolarState::default(), out)
+    }
+
+    fn release_step(
+        &self,
+        sums: &[i64],
+        noise: &NoiseSource,
+        step: u64,
+        history: &mut PolarState,
+        out: &mut [f32],
+    ) -> Result<(), Error> {
+        self.perturb_sums(sums, noise, step, history, out).map(drop)
+    }
+}
+
+/// On a mean that was summed in floating point: placed on the grid, then as for exact sums. The sum's
+/// own rounding is not covered.
+impl<R: Real> Perturb<R> for CertifiedPolar {
+    fn perturb_in_place(
+        &self,
+        mean_gradient: &mut [R],
+        noise: &NoiseSource,
+        step: u64,
+    ) -> Result<(), Error> {
+        self.perturb_step(mean_gradient, noise, step, &mut PolarState::default())
+    }
+
+    fn perturb_step(
+        &self,
+        mean_gradient: &mut [R],
+        noise: &NoiseSource,
+        step: u64,
+        history: &mut PolarState,
+    ) -> Result<(), Error> {
+        check_gradient(mean_gradient, 1)?;
+        let place = |g: &R| (g.to_f64() / self.isotropic.unit()).round() as i64;
+        let sums: Vec<i64> = mean_gradient.iter().map(place).collect();
+        let mut out = vec![0.0; sums.len()];
+        self.perturb_sums(&sums, noise, step, history, &mut out)?;
+        for (g, released) in mean_gradient.iter_mut().zip(out) {
+            *g = R::from_f64(f64::from(released));
+        }
+        Ok(())
+    }
+
+    /// By the law of cosines a record's μ₁² + μ₂² in a polar step is at most its μ² in an isotropic
+    /// one.
+    fn spread(&self, _dim: usize) -> Spread {
+        Spread::Mixed { std: self.isotropic.coordinate_std() }
     }
 }
 

@@ -54,6 +54,18 @@ pub(crate) fn settle(
         most_units: u64::MAX,
     };
     let units = steps.div_ceil(unit_steps);
+    let noise = match noise {
+        Noise::Polar { .. } if privacy.sampling == Sampling::Shuffle => {
+            return refuse(
+                "mechanism = \"geodp-certified\" allows for one record more or less, and shuffled \
+                 batches exchange one for another. Use sampling = \"poisson\"",
+            );
+        }
+        Noise::Polar { .. } => {
+            noise.with_miss(delta, units, most_epsilon(privacy, &accounting, units)?)?
+        }
+        other => other,
+    };
     let noise = noise.with_multiplier(noise_multiplier(privacy, &accounting, noise, units)?);
     if let Some(limit) = privacy.epsilon_limit {
         if privacy.epsilon.is_some() {
@@ -69,6 +81,20 @@ pub(crate) fn settle(
         }
     }
     Ok(Some(Settled { noise, accounting }))
+}
+
+/// An ε that the run will not exceed: the target, or what Gaussian noise of the given σ costs, with a
+/// margin for the share of δ that is set aside.
+fn most_epsilon(
+    privacy: &PrivacyParams,
+    accounting: &Accounting,
+    units: u64,
+) -> Result<f64, Error> {
+    let Some(multiplier) = privacy.noise_multiplier.filter(|sigma| *sigma > 0.0) else {
+        return Ok(privacy.epsilon.unwrap_or(DEFAULT_EPSILON));
+    };
+    let gaussian = accounting.claim_of(&Noise::Gaussian { multiplier }, units)?.upper();
+    Ok((1.01 * gaussian + 0.01).min(privacy.epsilon_limit.unwrap_or(f64::INFINITY)))
 }
 
 /// σ as given, or calibrated to the target.

@@ -13,6 +13,10 @@ use serde::{Deserialize, Deserializer};
 pub(super) struct PrivacyFile {
     mechanism: Name,
     beta: Option<f64>,
+    delta_share: Option<f64>,
+    least_radius: Option<f64>,
+    normalised: Option<bool>,
+    most_ratio: Option<f64>,
     noise_multiplier: Option<f64>,
     epsilon: Option<f64>,
     epsilon_limit: Option<f64>,
@@ -29,7 +33,7 @@ impl TryFrom<PrivacyFile> for PrivacyParams {
 
     fn try_from(file: PrivacyFile) -> Result<Self, Error> {
         Ok(Self {
-            mechanism: Mechanism::named(file.mechanism.0, file.beta)?,
+            mechanism: file.mechanism()?,
             noise_multiplier: file.noise_multiplier,
             epsilon: file.epsilon,
             epsilon_limit: file.epsilon_limit,
@@ -40,6 +44,33 @@ impl TryFrom<PrivacyFile> for PrivacyParams {
             importance: file.importance,
             select: file.select,
         })
+    }
+}
+
+impl PrivacyFile {
+    /// The mechanism, with the keys that belong to it.
+    fn mechanism(&self) -> Result<Mechanism, Error> {
+        let mut mechanism = Mechanism::named(self.mechanism.0, self.beta)?;
+        match &mut mechanism {
+            Mechanism::GeodpCertified(polar) => {
+                polar.delta_share = self.delta_share.unwrap_or(polar.delta_share);
+                polar.least_radius = self.least_radius.unwrap_or(polar.least_radius);
+                polar.normalised = self.normalised.unwrap_or(polar.normalised);
+                polar.most_ratio = self.most_ratio.unwrap_or(polar.most_ratio);
+            }
+            _ => {
+                let given = [
+                    ("delta_share", self.delta_share.is_some()),
+                    ("least_radius", self.least_radius.is_some()),
+                    ("normalised", self.normalised.is_some()),
+                    ("most_ratio", self.most_ratio.is_some()),
+                ];
+                if let Some((name, _)) = given.into_iter().find(|(_, given)| *given) {
+                    return Err(Error::PolarUnused { name, mechanism: mechanism.title() });
+                }
+            }
+        }
+        Ok(mechanism)
     }
 }
 

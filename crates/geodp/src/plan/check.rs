@@ -178,6 +178,11 @@ impl PlanParams {
                  must be known and the same for all coordinates; GeoDP's depends on the gradient \
                  itself. Use \"adam\" with GeoDP, or mechanism = \"dp\"",
             ),
+            (OptimizerKind::AdamBc(_), Some(Spread::Mixed { .. })) => refuse(
+                "optimizer \"adam-bc\" subtracts the noise's variance from the second moment, which \
+                 must be the same in every direction; certified GeoDP's is another along the gradient. \
+                 Use \"adam\" with it, or mechanism = \"dp\"",
+            ),
             (OptimizerKind::AdamBc(_), None) => refuse(
                 "optimizer \"adam-bc\" corrects for noise, and mechanism = \"none\" adds none; use \
                  \"adam\"",

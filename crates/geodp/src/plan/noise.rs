@@ -5,7 +5,9 @@ use crate::Error;
 use crate::sampler::Draw;
 use geodp_account::{Event, Kind};
 use geodp_mechanism::clip::Sensitivity;
-use geodp_mechanism::{Gaussian, Geometric, Mechanism, Perturb};
+use geodp_mechanism::{
+    CertifiedPolar, Gaussian, Geometric, Grid, Mechanism, Perturb, PolarSettings,
+};
 
 /// Noise that is not yet scaled to a sensitivity and a batch size.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,6 +27,17 @@ pub enum Noise {
         /// d.
         dim: usize,
     },
+    /// Certified GeoDP: on magnitude and direction, the direction's sensitivity enforced.
+    Polar {
+        /// σ of both together.
+        multiplier: f64,
+        /// What the config says.
+        settings: PolarSettings,
+        /// δ₁: the chance for each step that the public radius is not below the private one.
+        miss: f64,
+        /// d.
+        dim: usize,
+    },
 }
 
 impl Noise {
@@ -34,6 +47,10 @@ impl Noise {
             Mechanism::None => None,
             Mechanism::Dp => Some(Self::Gaussian { multiplier }),
             Mechanism::Geodp { beta } => Some(Self::Geometric { multiplier, beta, dim }),
+            // Nothing may miss until the budget says how much.
+            Mechanism::GeodpCertified(settings) => {
+                Some(Self::Polar { multiplier, settings, miss: 0.0, dim })
+            }
         }
     }
 
@@ -42,13 +59,16 @@ impl Noise {
         match *self {
             Self::Gaussian { .. } => Mechanism::Dp,
             Self::Geometric { beta, .. } => Mechanism::Geodp { beta },
+            Self::Polar { settings, .. } => Mechanism::GeodpCertified(settings),
         }
     }
 
     /// σ.
     pub fn multiplier(&self) -> f64 {
         match *self {
-            Self::Gaussian { multiplier } | Self::Geometric { multiplier, .. } => multiplier,
+            Self::Gaussian { multiplier }
+            | Self::Geometric { multiplier, .. }
+            | Self::Polar { multiplier, .. } => multiplier,
         }
     }
 
@@ -57,13 +77,31 @@ impl Noise {
         match self {
             Self::Gaussian { .. } => Self::Gaussian { multiplier },
             Self::Geometric { beta, dim, .. } => Self::Geometric { multiplier, beta, dim },
+            Self::Polar { settings, miss, dim, .. } => {
+                Self::Polar { multiplier, settings, miss, dim }
+            }
         }
+    }
+
+    /// The same noise with δ₁ settled, so that `steps` steps keep to their share of δ at an ε of at
+    /// most `epsilon`. Only certified GeoDP has one.
+    ///
+    /// # Errors
+    /// A share out of range.
+    pub(crate) fn with_miss(self, delta: f64, steps: u64, epsilon: f64) -> Result<Self, Error> {
+        Ok(match self {
+            Self::Polar { multiplier, settings, dim, .. } => {
+                let miss = settings.miss(delta, steps, epsilon)?;
+                Self::Polar { multiplier, settings, miss, dim }
+            }
+            other => other,
+        })
     }
 
     /// Which kind of ε it buys.
     pub fn kind(&self) -> Kind {
         match self {
-            Self::Gaussian { .. } => Kind::Certified,
+            Self::Gaussian { .. } | Self::Polar { .. } => Kind::Certified,
             Self::Geometric { .. } => Kind::Conditional,
         }
     }
@@ -85,6 +123,12 @@ impl Noise {
             Self::Geometric { multiplier, beta, .. } => {
                 Box::new(Geometric::new(sensitivity, multiplier, denominator, beta)?)
             }
+            Self::Polar { multiplier, settings, miss, dim } => {
+                let (grid, params) = (Grid::default(), settings.params(miss)?);
+                let polar =
+                    CertifiedPolar::new(sensitivity, multiplier, grid, denominator, dim, params)?;
+                Box::new(polar)
+            }
         })
     }
 
@@ -94,6 +138,7 @@ impl Noise {
         match *self {
             Self::Gaussian { .. } => plain,
             Self::Geometric { beta, dim, .. } => Event::geometric(plain, beta, dim as u64),
+            Self::Polar { miss, .. } => Event::polar(plain, miss),
         }
     }
 }

@@ -11,6 +11,8 @@ use crate::Error;
 use crate::optimizer::OptimizerScalars;
 use crate::select::Selection;
 use crate::trainer::TrainerState;
+use geodp_mechanism::PolarState;
+use geodp_mechanism::perturb::PolarCounts;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -46,7 +48,7 @@ pub(crate) struct Position {
     pub(crate) ledger_head: String,
 }
 
-/// The numbers of optimiser, SUR and IS: made of releases, like the weights. Fractions are kept as
+/// The numbers of optimiser, SUR, IS and certified GeoDP: made of releases, like the weights. Fractions are kept as
 /// their bits, so that they come back exactly.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -55,6 +57,9 @@ pub(crate) struct Strategy {
     optimizer_noise_bits: u64,
     norm_total_bits: Option<u64>,
     selection: Selection,
+    squared_norm_bits: Option<u64>,
+    squared_norm_variance_bits: u64,
+    polar: PolarCounts,
 }
 
 impl Position {
@@ -65,6 +70,9 @@ impl Position {
             optimizer_noise_bits: at.optimizer.noise_variance.to_bits(),
             norm_total_bits: at.norm_total.map(f64::to_bits),
             selection: at.selection,
+            squared_norm_bits: at.history.squared_norm.map(f64::to_bits),
+            squared_norm_variance_bits: at.history.variance.to_bits(),
+            polar: at.history.counts,
         };
         Self { step: at.step, strategy, ..self.clone() }
     }
@@ -76,6 +84,11 @@ impl Position {
             step: self.step,
             selection: strategy.selection,
             norm_total: strategy.norm_total_bits.map(f64::from_bits),
+            history: PolarState {
+                squared_norm: strategy.squared_norm_bits.map(f64::from_bits),
+                variance: f64::from_bits(strategy.squared_norm_variance_bits),
+                counts: strategy.polar,
+            },
             optimizer: OptimizerScalars {
                 steps: strategy.optimizer_steps,
                 noise_variance: f64::from_bits(strategy.optimizer_noise_bits),
@@ -169,6 +182,9 @@ mod tests {
                     optimizer_noise_bits: 0.1_f64.to_bits(),
                     norm_total_bits: Some(3.7_f64.to_bits()),
                     selection: Selection { accepted: 9, rejected: 3 },
+                    squared_norm_bits: Some(0.3_f64.to_bits()),
+                    squared_norm_variance_bits: 0.7_f64.to_bits(),
+                    polar: PolarCounts { polar: 5, isotropic: 6, directionless: 1 },
                 },
                 ledger_records: 3,
                 ledger_head: "h".into(),
@@ -192,6 +208,11 @@ mod tests {
             step: 7,
             selection: Selection { accepted: 3, rejected: 4 },
             norm_total: Some(1.0 / 3.0),
+            history: PolarState {
+                squared_norm: Some(-1.0 / 7.0),
+                variance: 1e-9 / 3.0,
+                counts: PolarCounts { polar: 4, isotropic: 2, directionless: 1 },
+            },
             optimizer: OptimizerScalars { steps: 3, noise_variance: 1e-17 / 3.0 },
         };
         let checkpoint = Checkpoint { position: example().position.moved_to(at), ..example() };

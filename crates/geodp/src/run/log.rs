@@ -123,6 +123,7 @@ impl RunLog {
             epsilon: self.plan.protection.claim_after(self.charged)?,
             test: self.measure(trainer, first, step)?,
             selection: trainer.selection(),
+            polar: trainer.polar_counts(),
             ..summary.metrics()
         };
         follow::keep(&self.folder, step, watch)?;

@@ -8,6 +8,7 @@ use super::files;
 use crate::Error;
 use crate::select::Selection;
 use geodp_account::Claim;
+use geodp_mechanism::perturb::PolarCounts;
 use geodp_nn::BatchOutcome;
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -47,6 +48,9 @@ pub struct BlockMetrics {
     /// Steps kept and taken back since the start, where SUR selects them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
+    /// Polar, isotropic and directionless steps since the start; certified GeoDP only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub polar: Option<PolarCounts>,
 }
 
 /// How the model does on held-out records.

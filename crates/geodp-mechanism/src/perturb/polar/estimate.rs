@@ -2,20 +2,24 @@
 //!
 //! A polar step costs the direction a factor a/L in noise, L ≈ a − C(tσ + 1). Late in training a is
 //! small and the factor large; an isotropic step is better then. Both are the same event, and the
-//! choice is a function of releases, so it costs nothing. a²/C² is averaged over steps (each counts a
-//! tenth) from what is unbiased for it: m̃²/C² − σ² of polar steps, ‖release·B/C‖² − d·σ² of isotropic
-//! ones. The variance of the average is kept too, and a is taken two standard deviations low: in high
-//! dimension a single isotropic release says little.
+//! choice is a function of releases, so it costs nothing. a²/C² is followed by what is unbiased for
+//! it: m̃²/C² − σ² of polar steps, ‖release·B/C‖² − d·σ² of isotropic ones. Each counts as much as its
+//! variance deserves beside what is known, with a² free to change by a fifth a step (a scalar Kalman
+//! filter), and at least a tenth. So a precise magnitude counts at once, and a single isotropic
+//! release in high dimension says little. a is taken two standard deviations low.
 
 use super::StepKind;
+use serde::{Deserialize, Serialize};
 
-/// Weight of the newest step in the average.
-const NEWEST: f64 = 0.1;
+/// Least weight of the newest step.
+const LEAST_WEIGHT: f64 = 0.1;
+/// How much of itself a² may change in a step: one standard deviation.
+const DRIFT: f64 = 0.2;
 /// Standard deviations by which the estimate is lowered before it is trusted.
 const CAUTION: f64 = 2.0;
 
 /// Steps of each kind so far. Public.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolarCounts {
     /// Steps that released a magnitude and a direction.
     pub polar: u64,
@@ -28,9 +32,9 @@ pub struct PolarCounts {
 /// The running estimate of a²/C². Made of releases only; a checkpoint keeps it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PolarState {
-    /// Average of a²/C²; nothing before the first step.
+    /// a²/C² as followed; nothing before the first step.
     pub squared_norm: Option<f64>,
-    /// Variance of that average.
+    /// Variance of that.
     pub variance: f64,
     /// Steps of each kind.
     pub counts: PolarCounts,
@@ -55,24 +59,25 @@ impl PolarState {
     pub(super) fn saw_magnitude(&mut self, magnitude: f64, noise_multiplier: f64) {
         let noise = noise_multiplier * noise_multiplier;
         let squared = magnitude * magnitude - noise;
-        self.average(squared, noise * (4.0 * squared.max(0.0) + 2.0 * noise));
+        self.learn(squared, noise * (4.0 * squared.max(0.0) + 2.0 * noise));
     }
 
     /// An isotropic step released a vector with this ‖release·B/C‖².
     pub(super) fn saw_vector(&mut self, squares: f64, dim: usize, noise_multiplier: f64) {
         let noise = noise_multiplier * noise_multiplier;
         let squared = squares - dim as f64 * noise;
-        self.average(squared, noise * (4.0 * squared.max(0.0) + 2.0 * dim as f64 * noise));
+        self.learn(squared, noise * (4.0 * squared.max(0.0) + 2.0 * dim as f64 * noise));
     }
 
-    fn average(&mut self, squared: f64, variance: f64) {
-        match self.squared_norm {
-            None => (self.squared_norm, self.variance) = (Some(squared), variance),
-            Some(before) => {
-                self.squared_norm = Some(before + NEWEST * (squared - before));
-                self.variance = (1.0 - NEWEST).powi(2) * self.variance + NEWEST * NEWEST * variance;
-            }
-        }
+    fn learn(&mut self, squared: f64, variance: f64) {
+        let Some(before) = self.squared_norm else {
+            (self.squared_norm, self.variance) = (Some(squared), variance);
+            return;
+        };
+        let expected = self.variance + (DRIFT * before.max(0.0)).powi(2);
+        let weight = (expected / (expected + variance)).max(LEAST_WEIGHT);
+        self.squared_norm = Some(before + weight * (squared - before));
+        self.variance = (1.0 - weight).powi(2) * expected + weight * weight * variance;
     }
 
     pub(super) fn count(&mut self, kind: StepKind) {

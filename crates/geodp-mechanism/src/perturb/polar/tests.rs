@@ -153,7 +153,7 @@ fn a_release_is_the_formula() {
         let mechanism = mechanism(sigma, dim, params);
         let mut out = vec![f32::NAN; dim];
         let mut state = PolarState::default();
-        let release = mechanism.release_into(&sums, &noise, 5, &mut state, &mut out).unwrap();
+        let release = mechanism.perturb_sums(&sums, &noise, 5, &mut state, &mut out).unwrap();
         let kind = release.kind;
         let law = RoundedNormal::new(
             sigma * (1.0 + (f64::from(dim as u32).sqrt().ceil() + 133.0) / f64::from(1 << BITS)),
