@@ -16,11 +16,11 @@ pub(crate) struct LeastSquares {
 }
 
 impl LeastSquares {
-    /// Points of the plane y = 2·x₀ − x₁.
-    pub(crate) fn new(count: usize) -> Self {
+    /// Points of the plane y = slope·x₀ − x₁.
+    pub(crate) fn new(count: usize, slope: f32) -> Self {
         let at = |i: usize| {
             let x = [(i % 37) as f32 / 37.0 - 0.5, (i % 23) as f32 / 23.0 - 0.5];
-            (x, 2.0 * x[0] - x[1])
+            (x, slope * x[0] - x[1])
         };
         Self { records: (0..count).map(at).collect() }
     }
@@ -87,7 +87,7 @@ pub(crate) fn params() -> PlanParams {
 /// Starts the run in `folder`, or takes it up where it stopped.
 #[allow(dead_code, reason = "a test uses this file as a module")]
 pub(crate) fn open(folder: &Path) -> Result<Run<LeastSquares>, geodp::Error> {
-    let engine = LeastSquares::new(2000);
+    let engine = LeastSquares::new(2000, 2.0);
     let plan = params().check(engine.facts())?;
     if folder.join("run.toml").exists() {
         Run::resume_with(folder, plan, engine)

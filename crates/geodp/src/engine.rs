@@ -169,7 +169,7 @@ impl Engine for NetworkEngine<'_> {
 
     fn evaluate(&self, weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
         match self.test {
-            Some(test) if test.len() > 0 => {
+            Some(test) if !test.is_empty() => {
                 let all: Vec<u32> = (0..test.len() as u32).collect();
                 Ok(Some(self.network.evaluate(weights, test, &all)?))
             }

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn seeded(folder: &Path, resume: bool) -> Result<Run<LeastSquares>, geodp::Error> {
-    let engine = LeastSquares::new(2000);
+    let engine = LeastSquares::new(2000, 2.0);
     let mut params = params();
     params.train.seed = Some(3);
     let plan = params.check(engine.facts())?;
@@ -86,11 +86,14 @@ fn another_plan_or_engine_does_not_take_a_run_up() {
         };
         Run::resume_with(&folder, plan, engine).err().map(|error| error.to_string())
     };
-    assert_eq!(resume(LeastSquares::new(2000), 3, None), None);
-    let other_plan = resume(LeastSquares::new(2000), 4, None).unwrap();
+    assert_eq!(resume(LeastSquares::new(2000, 2.0), 3, None), None);
+    let other_plan = resume(LeastSquares::new(2000, 2.0), 4, None).unwrap();
     assert!(other_plan.contains("the plan given is another"), "{other_plan}");
-    let other_clip = resume(LeastSquares::new(2000), 3, Some(Smooth::clip(0.5).unwrap())).unwrap();
+    let other_clip =
+        resume(LeastSquares::new(2000, 2.0), 3, Some(Smooth::clip(0.5).unwrap())).unwrap();
     assert!(other_clip.contains("the plan given is another"), "{other_clip}");
+    let other_data = resume(LeastSquares::new(2000, 3.0), 3, None).unwrap();
+    assert!(other_data.contains("fingerprint differs"), "{other_data}");
     assert!(Run::resume(&folder).is_err(), "no config describes this engine");
     assert!(seeded(&folder, false).is_err(), "the folder is taken");
 }
@@ -118,7 +121,7 @@ impl Watch for Notes {
 
 #[test]
 fn an_own_rule_weighs_the_records_and_scales_the_noise() {
-    let engine = LeastSquares::new(2000);
+    let engine = LeastSquares::new(2000, 2.0);
     let mut params = params();
     params.privacy.epsilon = None;
     params.privacy.noise_multiplier = Some(1.5);
