@@ -98,10 +98,12 @@ fn another_plan_or_engine_does_not_take_a_run_up() {
     assert!(seeded(&folder, false).is_err(), "the folder is taken");
 }
 
-/// Notes how wide the noise of a step is, and how long the longest contribution.
+/// Notes how wide the noise of a step is, what a short gradient weighs, and how long the longest
+/// contribution is.
 #[derive(Default)]
 struct Notes {
     std: f64,
+    weight_of_tenth: f64,
     longest: f64,
 }
 
@@ -111,6 +113,7 @@ impl Watch for Notes {
             Some(Spread::Coordinates { std }) => self.std = std,
             other => panic!("{other:?}"),
         }
+        self.weight_of_tenth = (view.weight_of)(0, 0.1);
         for norm in [0.0, 0.1, 1.0, 1e6, f64::INFINITY, f64::NAN] {
             let weight = (view.weight_of)(0, norm);
             self.longest = self.longest.max(if weight == 0.0 { 0.0 } else { weight * norm });
@@ -135,5 +138,7 @@ fn an_own_rule_weighs_the_records_and_scales_the_noise() {
     let mut notes = Notes::default();
     trainer.step(&mut notes).unwrap();
     assert!((notes.std - 0.2 * 1.5 / 100.0).abs() < 1e-12, "{}", notes.std);
+    let weight = 0.2 / 0.1_f64.hypot(0.2);
+    assert!((notes.weight_of_tenth - weight).abs() < 1e-12, "{}", notes.weight_of_tenth);
     assert!(notes.longest <= 0.2 * (1.0 + 1e-12) && notes.longest > 0.199, "{}", notes.longest);
 }
