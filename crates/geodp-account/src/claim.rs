@@ -66,6 +66,9 @@ pub enum Arithmetic {
 }
 
 impl Arithmetic {
+    /// The names, as files and flags spell them.
+    pub const NAMES: &'static [&'static str] = &["exact", "floating-point"];
+
     /// What holds, in one sentence.
     pub fn sentence(self) -> &'static str {
         match self {

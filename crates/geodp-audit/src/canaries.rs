@@ -18,7 +18,7 @@ use geodp::engine::{Engine, EngineError, NetworkEngine, WeightOf};
 use geodp::params::PlanParams;
 use geodp::plan::{Facts, Plan};
 use geodp_mechanism::{NoiseSource, Purpose};
-use geodp_nn::{BatchOutcome, Evaluation, Network, Samples};
+use geodp_nn::{BatchOutcome, Evaluation, Grid, Network, Samples};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -207,6 +207,15 @@ impl WithCanaries<'_> {
         (inner, places, canaries)
     }
 
+    /// The network's norms at their places of the whole batch.
+    fn norms_in_place(&self, batch: usize, places: &[usize], outcome: &BatchOutcome) -> Vec<f32> {
+        let mut norms = vec![0.0; batch];
+        for (place, norm) in places.iter().zip(&outcome.norms) {
+            norms[*place] = *norm;
+        }
+        norms
+    }
+
     fn sum(
         &self,
         weights: &[f32],
@@ -227,10 +236,7 @@ impl WithCanaries<'_> {
             None => self.inner.gradient_sum(&weights[..dim], &inner, of_network)?,
         };
         of_canaries.fill(0.0);
-        let mut norms = vec![0.0; batch.len()];
-        for (place, norm) in places.iter().zip(&outcome.norms) {
-            norms[*place] = *norm;
-        }
+        let mut norms = self.norms_in_place(batch.len(), &places, &outcome);
         for (place, canary) in canaries {
             let length = self.length.unwrap_or(0.0);
             norms[place] = length as f32;
@@ -266,6 +272,31 @@ impl Engine for WithCanaries<'_> {
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError> {
         self.sum(weights, batch, None, sum)
+    }
+    fn exact_sum(
+        &self,
+        weights: &[f32],
+        batch: &[u32],
+        weight_of: WeightOf<'_>,
+        grid: Grid,
+        sum: &mut [i64],
+    ) -> Result<BatchOutcome, EngineError> {
+        let (inner, places, canaries) = self.split(batch);
+        let dim = self.inner.facts().dim;
+        let (of_network, of_canaries) = sum.split_at_mut(dim);
+        let weight_of_inner = |place: usize, norm| weight_of(places[place], norm);
+        let mut outcome =
+            self.inner.exact_sum(&weights[..dim], &inner, &weight_of_inner, grid, of_network)?;
+        of_canaries.fill(0);
+        let mut norms = self.norms_in_place(batch.len(), &places, &outcome);
+        for (place, canary) in canaries {
+            let length = self.length.unwrap_or(0.0);
+            norms[place] = length as f32;
+            let weight = |_| weight_of(place, length);
+            grid.add_gradient(&[length as f32], weight, &mut of_canaries[canary..=canary]);
+        }
+        outcome.norms = norms;
+        Ok(outcome)
     }
     fn mean_loss(&self, weights: &[f32], batch: &[u32]) -> Result<f64, EngineError> {
         self.inner.mean_loss(&weights[..self.inner.facts().dim], &self.split(batch).0)

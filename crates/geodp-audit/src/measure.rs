@@ -68,9 +68,9 @@ impl Measure {
 
     /// Measures the records at these places of the batch; `followed` pairs them with their totals.
     fn measure(&mut self, view: &StepView<'_>, followed: &[(usize, usize)]) -> Result<(), Error> {
-        let Some(mechanism) = view.mechanism else { return Ok(()) };
+        let Some(spread) = view.spread else { return Ok(()) };
         let dim = view.mean.len();
-        let (magnitude_std, angles) = match mechanism.spread(dim) {
+        let (magnitude_std, angles) = match spread {
             // Of certified GeoDP's steps this is an upper end.
             Spread::Coordinates { std } | Spread::Mixed { std } => (std, None),
             Spread::Polar { magnitude_std, angle_std, assumed_turn } => {

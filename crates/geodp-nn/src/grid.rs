@@ -66,6 +66,29 @@ impl Grid {
         self.bound / f64::from(1u32 << Self::BITS)
     }
 
+    /// Adds one record's whole gradient g, weighed by w of its norm, to a sum on the grid: n_j =
+    /// truncate(g_j·w·(2³⁰/C)·(1 − 2⁻²¹)). Returns ‖g‖. For engines that form gradients one by one.
+    ///
+    /// # Guarantee
+    /// ‖n‖₂ ≤ 2^[`Grid::BITS`], whatever w answers; a gradient or weight that is not finite adds 0.
+    /// n depends on the gradient and its weight alone.
+    pub fn add_gradient(
+        &self,
+        gradient: &[f32],
+        weight_of: impl FnOnce(f64) -> f64,
+        sum: &mut [i64],
+    ) -> f64 {
+        let norm = gradient.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
+        if !norm.is_finite() {
+            return norm;
+        }
+        let scale = self.cut(weight_of(norm), norm) / self.step() * SHRINK;
+        for (sum, g) in sum.iter_mut().zip(gradient) {
+            *sum += (f64::from(*g) * scale) as i64;
+        }
+        norm
+    }
+
     /// The weight of a gradient of this norm, cut so that weight·norm ≤ C; 0 for what is not finite
     /// and for a zero gradient.
     pub(crate) fn cut(&self, weight: f64, norm: f64) -> f64 {
@@ -129,4 +152,42 @@ fn usable(scale: f64) -> f32 {
 pub(crate) fn largest_product((a, b): (f32, f32), x: &Factor, dy: &Factor) -> u64 {
     let (u, y) = (f64::from(a) * x.largest, f64::from(b.abs()) * dy.largest);
     (u * y * (1.0 + 1e-6)) as u64 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever the weight asks for, a contribution is no longer than 2³⁰, in whole numbers.
+        #[test]
+        fn one_gradient_is_no_longer_than_its_bound(
+            gradient in prop::collection::vec(prop_oneof![
+                -1e3f32..1e3, -1e-30f32..1e-30, Just(f32::MAX), Just(f32::MIN_POSITIVE), Just(0.0)
+            ], 1..40),
+            weight in prop_oneof![0.0..10.0, Just(1e300), Just(-3.0), Just(f64::NAN)],
+            bound in 1e-3..1e3,
+        ) {
+            let grid = Grid::new(bound).unwrap();
+            let mut sum = vec![0; gradient.len()];
+            grid.add_gradient(&gradient, |_| weight, &mut sum);
+            let squares: i128 = sum.iter().map(|n| i128::from(*n).pow(2)).sum();
+            prop_assert!(squares <= 1_i128 << (2 * Grid::BITS));
+        }
+    }
+
+    #[test]
+    fn a_gradient_lands_where_its_weight_puts_it() {
+        let grid = Grid::new(0.5).unwrap();
+        let mut sum = vec![7, 0];
+        let norm = grid.add_gradient(&[3.0, -4.0], |norm| 0.25 / norm, &mut sum);
+        assert_eq!(norm, 5.0);
+        let back: Vec<f64> = sum.iter().map(|n| *n as f64 * grid.step()).collect();
+        assert!((back[0] - 0.15).abs() < 1e-6 && (back[1] + 0.2).abs() < 1e-6, "{back:?}");
+        let before = sum.clone();
+        assert!(grid.add_gradient(&[f32::NAN, 1.0], |_| 1.0, &mut sum).is_nan());
+        grid.add_gradient(&[f32::INFINITY, 1.0], |_| 1.0, &mut sum);
+        assert_eq!(sum, before);
+    }
 }

@@ -10,7 +10,7 @@
 //! the norm of its one gradient.
 
 use crate::plan::Facts;
-use geodp_nn::{BatchOutcome, Evaluation, Network, Samples};
+use geodp_nn::{BatchOutcome, Evaluation, Grid, Network, Samples};
 
 /// Any error an engine may give.
 pub type EngineError = Box<dyn std::error::Error + Send + Sync>;
@@ -33,6 +33,35 @@ pub trait Engine: Sync {
         weight_of: WeightOf<'_>,
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError>;
+    /// Overwrites `sum` by Σ n_i over the records in `batch`, where n_i are integers on `grid`: w_i·g_i
+    /// truncated so that ‖n_i‖ ≤ 2^[`Grid::BITS`], and a function of the weights, the record and w_i
+    /// alone. Integers add up to the same sum in any order, so a batch may be split over threads,
+    /// processes and machines. This is what a private step releases with noise.
+    ///
+    /// The default makes one gradient after another; an engine that can do it faster should.
+    ///
+    /// # Errors
+    /// Whatever stops the engine from computing.
+    fn exact_sum(
+        &self,
+        weights: &[f32],
+        batch: &[u32],
+        weight_of: WeightOf<'_>,
+        grid: Grid,
+        sum: &mut [i64],
+    ) -> Result<BatchOutcome, EngineError> {
+        let mut gradient = vec![0.0; self.facts().dim];
+        let mut outcome = BatchOutcome::default();
+        sum.fill(0);
+        for (place, index) in batch.iter().enumerate() {
+            let of_record = self.gradient_sum(weights, &[*index], &mut gradient)?;
+            let norm = grid.add_gradient(&gradient, |norm| weight_of(place, norm), sum);
+            outcome.norms.push(norm as f32);
+            outcome.losses.extend(of_record.losses);
+            outcome.correct += of_record.correct;
+        }
+        Ok(outcome)
+    }
     /// Overwrites `sum` by Σ g_i, without weights: for training without privacy.
     ///
     /// # Errors
@@ -143,6 +172,17 @@ impl Engine for NetworkEngine<'_> {
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError> {
         Ok(self.network.weighted_sum(weights, self.train, batch, weight_of, sum)?)
+    }
+
+    fn exact_sum(
+        &self,
+        weights: &[f32],
+        batch: &[u32],
+        weight_of: WeightOf<'_>,
+        grid: Grid,
+        sum: &mut [i64],
+    ) -> Result<BatchOutcome, EngineError> {
+        Ok(self.network.exact_sum(weights, self.train, batch, weight_of, grid, sum)?)
     }
 
     fn gradient_sum(

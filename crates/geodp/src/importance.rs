@@ -17,7 +17,8 @@ use crate::sampler::poisson;
 use crate::step::{KeepProbability, StepContext, Weights};
 use geodp_account::Event;
 use geodp_mechanism::clip::{ClipNorm, ClipRule};
-use geodp_mechanism::{Clip, Purpose};
+use geodp_mechanism::perturb::release_scalar;
+use geodp_mechanism::{Clip, Grid, Purpose, RoundedNormal};
 use serde::{Deserialize, Serialize};
 
 /// Chunks of the addresses of [`Purpose::Importance`].
@@ -165,16 +166,18 @@ impl Importance {
             .engine
             .weighted_sum(at.weights, scratch.sample, &|_, _| 0.0, scratch.gradient)
             .map_err(|source| at.engine_error(source))?;
-        let sum: f64 = outcome
+        let (grid, most) = (Grid::default(), rule.sensitivity().get());
+        // On the grid every s_i is an integer of at most 2ᴷ, so the sum's sensitivity is C exactly.
+        let sum: i64 = outcome
             .norms
             .iter()
             .map(|norm| f64::from(*norm))
-            .map(|norm| rule.weight(norm) * norm)
-            .filter(|clipped| clipped.is_finite())
+            .map(|norm| grid.place(rule.weight(norm) * norm, most))
             .sum();
-        let most = rule.sensitivity().get();
-        let normal = at.noise.stream(Purpose::Importance, at.step, RELEASE_NOISE)?.normal();
-        let total = (sum + self.noise_multiplier * most * normal) / rate;
+        let law = RoundedNormal::new(self.noise_multiplier, grid)?;
+        let purpose = Purpose::Importance;
+        let noisy = release_scalar(sum, law, at.noise, purpose, at.step, RELEASE_NOISE)?;
+        let total = noisy as f64 * grid.unit(rule.sensitivity()) / rate;
         let floor = self.batch as f64 * most / self.candidate_rate;
         Ok(total.clamp(floor, self.records as f64 * most))
     }

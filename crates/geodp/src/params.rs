@@ -31,6 +31,7 @@ use crate::importance::ImportanceParams;
 use crate::optimizer::OptimizerKind;
 use crate::sampler::Sampling;
 use crate::select::SelectParams;
+use geodp_account::Arithmetic;
 use geodp_mechanism::Clip;
 use geodp_mechanism::clip::{AutoS, Psac};
 use serde::{Deserialize, Serialize};
@@ -106,6 +107,9 @@ pub struct PrivacyParams {
     /// C; 0.1 (the paper's) if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip_norm: Option<f64>,
+    /// How sums and noise are computed; exactly if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arithmetic: Option<Arithmetic>,
     /// How batches are drawn.
     pub sampling: Sampling,
     /// Importance sampling (IS); off if absent.

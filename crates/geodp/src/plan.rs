@@ -9,6 +9,7 @@ mod noise;
 mod protection;
 
 pub use noise::Noise;
+pub(crate) use noise::Scaled;
 pub use protection::Protection;
 
 use crate::Error;
@@ -17,6 +18,7 @@ use crate::optimizer::OptimizerKind;
 use crate::params::PlanParams;
 use crate::sampler::{Sampler, Sampling};
 use crate::select::Select;
+use geodp_account::Arithmetic;
 use geodp_mechanism::Mechanism;
 
 /// What a plan must know of the model and the data.
@@ -47,6 +49,7 @@ pub struct Plan {
     pub(crate) steps: u64,
     pub(crate) sampling: Sampling,
     pub(crate) protection: Protection,
+    pub(crate) arithmetic: Arithmetic,
     /// The clipping rule's name.
     pub(crate) clip_name: String,
     pub(crate) strategies: Strategies,
@@ -103,6 +106,11 @@ impl Plan {
     /// C; `None` where nothing is clipped.
     pub fn clip_norm(&self) -> Option<f64> {
         self.protection.clip().map(|clip| clip.sensitivity().get())
+    }
+
+    /// In which arithmetic private steps are computed.
+    pub fn arithmetic(&self) -> Arithmetic {
+        self.arithmetic
     }
 
     /// The mechanism, with its β.

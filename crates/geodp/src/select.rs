@@ -14,7 +14,8 @@ use crate::plan::refuse;
 use crate::sampler::poisson;
 use crate::step::StepContext;
 use geodp_account::Event;
-use geodp_mechanism::Purpose;
+use geodp_mechanism::perturb::release_scalar;
+use geodp_mechanism::{Grid, Purpose, RoundedNormal};
 use serde::{Deserialize, Serialize};
 
 /// Parameters of the accept/reject test, unchecked.
@@ -106,17 +107,23 @@ impl Select {
         let loss = |weights| {
             engine.mean_loss(weights, &batch).map_err(|source| before.engine_error(source))
         };
-        let normal = noise.stream(Purpose::Selection, step, 0)?.normal();
-        Ok(self.decides(loss(after)? - loss(before.weights)?, normal))
+        let placed = self.place(loss(after)? - loss(before.weights)?);
+        let law = RoundedNormal::new(self.params.noise_multiplier, Grid::default())?;
+        let noisy = release_scalar(placed, law, noise, Purpose::Selection, step, 0)?;
+        Ok(self.decides(noisy))
     }
 
-    /// The decision for a difference of losses and a standard normal.
-    fn decides(&self, difference: f64, normal: f64) -> bool {
-        let SelectParams { loss_clip, noise_multiplier, threshold, .. } = self.params;
+    /// ΔE, held to ±C_v, in units of 2·C_v·2⁻ᴷ: whatever one record changes, it changes by at most 2ᴷ.
+    fn place(&self, difference: f64) -> i64 {
+        let most = self.params.loss_clip;
         // A loss that is not a number speaks against the step.
-        let clamped =
-            if difference.is_nan() { loss_clip } else { difference.clamp(-loss_clip, loss_clip) };
-        clamped + 2.0 * loss_clip * noise_multiplier * normal < threshold * loss_clip
+        let held = if difference.is_nan() { most } else { difference.clamp(-most, most) };
+        Grid::default().place(held, 2.0 * most)
+    }
+
+    /// The decision for a noisy difference: whether it is below β_v·C_v.
+    fn decides(&self, noisy: i64) -> bool {
+        (noisy as f64) < self.params.threshold * (Grid::default().most() / 2) as f64
     }
 }
 
@@ -134,12 +141,20 @@ mod tests {
     /// 5.5 standard errors: a false alarm in 3e-8 for each.
     #[test]
     fn acceptance_has_its_probabilities() {
-        let draws = 200_000;
-        let mut stream = NoiseSource::from_seed(5).stream(Purpose::Selection, 0, 0).unwrap();
+        let (draws, mut tests_done) = (200_000, 0);
+        let source = NoiseSource::from_seed(5);
         for (sigma, threshold) in [(0.8, -1.0), (1.3, -1.0), (1.0, 0.5)] {
             let select = select(sigma, threshold);
             for (difference, sign) in [(-0.7, 1.0), (0.002, -1.0), (f64::NAN, -1.0)] {
-                let accepted = (0..draws).filter(|_| select.decides(difference, stream.normal()));
+                let law = RoundedNormal::new(sigma, Grid::default()).unwrap();
+                let mut noise = vec![0; draws as usize];
+                tests_done += 1;
+                source
+                    .stream(Purpose::Selection, tests_done, 0)
+                    .unwrap()
+                    .fill_rounded(law, &mut noise);
+                let placed = select.place(difference);
+                let accepted = noise.iter().filter(|noise| select.decides(placed + **noise));
                 let share = accepted.count() as f64 / f64::from(draws);
                 let p = normal_cdf((threshold + sign) / (2.0 * sigma));
                 let bound = 5.5 * (p * (1.0 - p) / f64::from(draws)).sqrt();

@@ -1,13 +1,19 @@
 //! One private step: draw a batch, sum clipped gradients, divide by B, perturb. The only path.
+//!
+//! In exact arithmetic (the default) the sum is an integer vector and the noise a Gaussian rounded to
+//! the same grid, so that what is proved of the step is true of the bits it releases. Floating point
+//! is there for comparison, and for training without privacy.
 
 use crate::Error;
 use crate::engine::{Engine, EngineError};
 use crate::importance::Scratch;
-use crate::plan::{Plan, Protection};
+use crate::plan::{Plan, Protection, Scaled};
 use crate::sampler::Sampler;
 use crate::watch::{StepView, Watch};
+use geodp_mechanism::clip::Sensitivity;
+use geodp_mechanism::perturb::mean_into;
 use geodp_mechanism::{Clip, NoiseSource, PolarState, Spread};
-use geodp_nn::BatchOutcome;
+use geodp_nn::{BatchOutcome, Grid};
 
 /// Makes the private gradient of any step, reusing its buffers.
 #[derive(Debug)]
@@ -15,6 +21,8 @@ pub(crate) struct PrivateStep {
     sampler: Sampler,
     batch: Vec<u32>,
     gradient: Vec<f32>,
+    /// The exact sum, in units of the grid; empty where sums are in floating point.
+    exact: Vec<i64>,
     /// K̃ of importance sampling, once released.
     pub(crate) norm_total: Option<f64>,
     /// What earlier steps released, for certified GeoDP.
@@ -81,6 +89,7 @@ impl PrivateStep {
             sampler: Sampler::new(plan.sampling, records, batch),
             batch: Vec::new(),
             gradient: vec![0.0; plan.facts.dim],
+            exact: Vec::new(),
             norm_total: None,
             history: PolarState::default(),
         }
@@ -101,27 +110,27 @@ impl PrivateStep {
         let weights = self.draw(plan, at)?;
         let denominator = weights.as_ref().map_or(plan.batch, |weights| weights.denominator);
         let sensitivity = weights.as_ref().map(|weights| weights.clip.sensitivity());
-        let mechanism = match (&plan.protection, sensitivity) {
-            (Protection::None { .. }, _) => None,
-            (Protection::Private { noise, .. }, Some(sensitivity)) => {
-                Some(noise.at(sensitivity, denominator)?)
-            }
-            (Protection::Private { .. }, None) => {
-                let step = at.step;
-                return Err(Error::Plan(format!(
-                    "step {step} has noise and nothing that scales it"
-                )));
-            }
-        };
+        let mechanism = self.scaled(plan, sensitivity, denominator, at.step)?;
         let weight_of =
             |place, norm| weights.as_ref().map_or(1.0, |weights| weights.weight(place, norm));
         let (batch, gradient) = (&self.batch[..], &mut self.gradient[..]);
-        let outcome = match &weights {
-            Some(_) => at.engine.weighted_sum(at.weights, batch, &weight_of, gradient),
-            None => at.engine.gradient_sum(at.weights, batch, gradient),
+        let outcome = match (&mechanism, sensitivity) {
+            (Some(Scaled::Exact(_)), Some(sensitivity)) => {
+                let grid = Grid::new(sensitivity.get())?;
+                self.exact.resize(gradient.len(), 0);
+                let outcome =
+                    at.engine.exact_sum(at.weights, batch, &weight_of, grid, &mut self.exact);
+                mean_into(&self.exact, grid.step() / denominator as f64, gradient);
+                outcome
+            }
+            (_, Some(_)) => at.engine.weighted_sum(at.weights, batch, &weight_of, gradient),
+            (_, None) => at.engine.gradient_sum(at.weights, batch, gradient),
         }
         .map_err(|source| at.engine_error(source))?;
-        gradient.iter_mut().for_each(|g| *g /= denominator as f32);
+        if !matches!(mechanism, Some(Scaled::Exact(_))) {
+            gradient.iter_mut().for_each(|g| *g /= denominator as f32);
+        }
+        let spread = mechanism.as_ref().map(|mechanism| mechanism.spread(gradient.len()));
         watch.on_step(&StepView {
             step: at.step,
             plan,
@@ -130,18 +139,43 @@ impl PrivateStep {
             batch,
             mean: gradient,
             weight_of: &weight_of,
-            sensitivity: sensitivity.map_or(0.0, |sensitivity| sensitivity.get()),
+            sensitivity: sensitivity.map_or(0.0, Sensitivity::get),
             denominator,
-            mechanism: mechanism.as_deref(),
+            spread,
         })?;
-        let mut noise_variance = 0.0;
-        if let Some(mechanism) = mechanism {
-            mechanism.perturb_step(gradient, at.noise, at.step, &mut self.history)?;
-            if let Spread::Coordinates { std } = mechanism.spread(gradient.len()) {
-                noise_variance = std.powi(2);
+        match &mechanism {
+            None => {}
+            Some(Scaled::Exact(noise)) => {
+                noise.release_step(&self.exact, at.noise, at.step, &mut self.history, gradient)?;
+            }
+            Some(Scaled::Floating(noise)) => {
+                noise.perturb_step(gradient, at.noise, at.step, &mut self.history)?;
             }
         }
+        let noise_variance = match spread {
+            Some(Spread::Coordinates { std }) => std.powi(2),
+            Some(Spread::Polar { .. } | Spread::Mixed { .. }) | None => 0.0,
+        };
         Ok(Released { gradient, noise_variance, outcome })
+    }
+
+    /// The plan's noise for sums of this sensitivity; `None` only where the plan has none.
+    fn scaled(
+        &self,
+        plan: &Plan,
+        sensitivity: Option<Sensitivity>,
+        denominator: u64,
+        step: u64,
+    ) -> Result<Option<Scaled>, Error> {
+        match (&plan.protection, sensitivity) {
+            (Protection::None { .. }, _) => Ok(None),
+            (Protection::Private { noise, .. }, Some(sensitivity)) => {
+                noise.at(sensitivity, denominator, plan.arithmetic).map(Some)
+            }
+            (Protection::Private { .. }, None) => {
+                Err(Error::Plan(format!("step {step} has noise and nothing that scales it")))
+            }
+        }
     }
 
     /// Draws the batch of a step; `None` where nothing is clipped.

@@ -9,7 +9,7 @@ use crate::engine::{Engine, WeightOf};
 use crate::plan::Plan;
 use crate::run::BlockMetrics;
 use crate::statement::Statement;
-use geodp_mechanism::Perturb;
+use geodp_mechanism::Spread;
 use geodp_report::Section;
 
 /// Hears how a run goes on. All methods have empty defaults.
@@ -56,8 +56,8 @@ pub struct StepView<'a> {
     pub sensitivity: f64,
     /// B of this step: the denominator of `mean` and of the noise.
     pub denominator: u64,
-    /// What will perturb `mean`, scaled; `None` without privacy.
-    pub mechanism: Option<&'a dyn Perturb<f32>>,
+    /// How wide the noise will be that is added to `mean`; `None` without privacy.
+    pub spread: Option<Spread>,
 }
 
 /// Looks at the steps of a training.

@@ -109,7 +109,7 @@ struct Notes {
 
 impl Watch for Notes {
     fn on_step(&mut self, view: &StepView<'_>) -> Result<(), geodp::Error> {
-        match view.mechanism.map(|mechanism| mechanism.spread(view.mean.len())) {
+        match view.spread {
             Some(Spread::Coordinates { std }) => self.std = std,
             other => panic!("{other:?}"),
         }

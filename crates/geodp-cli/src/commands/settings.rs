@@ -15,6 +15,7 @@ use geodp::importance::Keep;
 use geodp::optimizer::{DEFAULT_MOMENTUM, Moments, OptimizerKind};
 use geodp::params::{ClipKind, Mechanism, PrivacyParams, TrainParams};
 use geodp::sampler::Sampling;
+use geodp_account::Arithmetic;
 use std::path::PathBuf;
 
 /// Flags of a run.
@@ -61,6 +62,10 @@ pub(crate) struct Settings {
     /// How batches are drawn: poisson is amplified, shuffle accounted as what it is.
     #[arg(long, value_name = "KIND", value_parser = named::<Sampling>(Sampling::NAMES))]
     sampling: Option<Sampling>,
+    /// How private steps are computed: exact (the theorem is about the bits released) or
+    /// floating-point, for comparison.
+    #[arg(long, value_name = "KIND", value_parser = named::<Arithmetic>(Arithmetic::NAMES))]
+    arithmetic: Option<Arithmetic>,
     /// Importance sampling of records by their gradients' norms; =all keeps every candidate, for
     /// comparison.
     #[arg(long, value_name = "KEEP", num_args = 0..=1, require_equals = true,
@@ -152,6 +157,7 @@ impl Settings {
         }
         privacy.clip = self.clip.unwrap_or(privacy.clip);
         privacy.sampling = self.sampling.unwrap_or(privacy.sampling);
+        privacy.arithmetic = self.arithmetic.or(privacy.arithmetic);
         if let Some(keep) = self.importance {
             privacy.importance.get_or_insert_default().keep = keep;
         }

@@ -7,7 +7,7 @@
 //!
 //! Multiplying by γ/B in f64 and rounding to f32 once is post-processing of the integers.
 
-use super::{Geometric, PARALLEL_FROM, Perturb, PolarState, check_batch};
+use super::{Geometric, PARALLEL_FROM, Perturb, PolarState, Spread, check_batch};
 use crate::Error;
 use crate::clip::Sensitivity;
 use crate::exact::{Grid, RoundedNormal};
@@ -46,6 +46,9 @@ pub trait PerturbSum: std::fmt::Debug + Send + Sync {
     ) -> Result<(), Error> {
         self.release_into(sums, noise, step, out)
     }
+
+    /// How wide its noise is on a mean of `dim` coordinates.
+    fn spread(&self, dim: usize) -> Spread;
 
     /// The noisy mean as a new vector.
     ///
@@ -105,6 +108,10 @@ impl ExactGaussian {
 }
 
 impl PerturbSum for ExactGaussian {
+    fn spread(&self, _dim: usize) -> Spread {
+        Spread::Coordinates { std: self.coordinate_std }
+    }
+
     fn release_into(
         &self,
         sums: &[i64],
@@ -161,6 +168,10 @@ impl ExactMean {
 }
 
 impl PerturbSum for ExactMean {
+    fn spread(&self, dim: usize) -> Spread {
+        Perturb::<f32>::spread(&self.mechanism, dim)
+    }
+
     fn release_into(
         &self,
         sums: &[i64],

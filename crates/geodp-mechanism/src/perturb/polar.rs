@@ -235,6 +235,10 @@ impl CertifiedPolar {
 }
 
 impl PerturbSum for CertifiedPolar {
+    fn spread(&self, dim: usize) -> Spread {
+        Perturb::<f32>::spread(self, dim)
+    }
+
     fn release_into(
         &self,
         sums: &[i64],

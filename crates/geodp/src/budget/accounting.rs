@@ -10,6 +10,8 @@ use geodp_account::{Account, Adjacency, Arithmetic, Claim, Denominator, Event, T
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accounting {
     pub(crate) delta: f64,
+    /// In which arithmetic the claims hold.
+    pub(crate) arithmetic: Arithmetic,
     /// What sums are divided by.
     pub(crate) denominator: Denominator,
     /// Target or limit, where one was given.
@@ -42,7 +44,7 @@ impl Accounting {
         Terms {
             adjacency: self.adjacency(),
             delta: self.delta,
-            arithmetic: Arithmetic::FloatingPoint,
+            arithmetic: self.arithmetic,
             denominator: self.denominator,
         }
     }

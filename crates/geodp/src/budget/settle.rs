@@ -7,7 +7,7 @@ use crate::params::PrivacyParams;
 use crate::plan::{DEFAULT_DELTA, DEFAULT_EPSILON, Facts, Noise, Strategies, refuse};
 use crate::sampler::{Draw, Sampler, Sampling};
 use crate::select::Select;
-use geodp_account::Denominator;
+use geodp_account::{Arithmetic, Denominator, Kind};
 
 /// Noise whose σ is settled, and how its steps are accounted.
 pub(crate) struct Settled {
@@ -39,6 +39,11 @@ pub(crate) fn settle(
     let rate = batch as f64 / facts.records as f64;
     let mut accounting = Accounting {
         delta,
+        arithmetic: match noise.kind() {
+            Kind::Certified => privacy.arithmetic.unwrap_or(Arithmetic::Exact),
+            // GeoDP turns angles in floating point, whatever its sums are made of.
+            _ => Arithmetic::FloatingPoint,
+        },
         denominator: match importance {
             Some(importance) if importance.keep == Keep::All => Denominator::Candidates,
             _ => Denominator::Batch(batch),

@@ -4,6 +4,7 @@ use super::{ClipKind, PrivacyParams};
 use crate::importance::ImportanceParams;
 use crate::sampler::Sampling;
 use crate::select::SelectParams;
+use geodp_account::Arithmetic;
 use geodp_mechanism::{Error, Mechanism};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -23,6 +24,7 @@ pub(super) struct PrivacyFile {
     delta: Option<f64>,
     clip: ClipKind,
     clip_norm: Option<f64>,
+    arithmetic: Option<Arithmetic>,
     sampling: Sampling,
     importance: Option<ImportanceParams>,
     select: Option<SelectParams>,
@@ -40,6 +42,7 @@ impl TryFrom<PrivacyFile> for PrivacyParams {
             delta: file.delta,
             clip: file.clip,
             clip_norm: file.clip_norm,
+            arithmetic: file.arithmetic,
             sampling: file.sampling,
             importance: file.importance,
             select: file.select,

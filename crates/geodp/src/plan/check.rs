@@ -6,6 +6,7 @@ use crate::budget::{self, Settled};
 use crate::optimizer::OptimizerKind;
 use crate::params::{ClipKind, PlanParams};
 use crate::sampler::{Sampler, Sampling};
+use geodp_account::Arithmetic;
 use geodp_mechanism::{Clip, Spread};
 
 impl PlanParams {
@@ -38,6 +39,7 @@ impl PlanParams {
         let (batch, steps) = self.check_length(facts)?;
         self.check_measure()?;
         let sampling = self.privacy.sampling;
+        let arithmetic = self.privacy.arithmetic.unwrap_or(Arithmetic::Exact);
         let per_epoch = Sampler::steps_per_epoch(sampling, facts.records, batch);
         let strategies = self.check_strategies(facts, batch, per_epoch)?;
         let settled = budget::settle(&self.privacy, facts, batch, steps, &strategies)?;
@@ -46,7 +48,7 @@ impl PlanParams {
             (None, clip) => Protection::None { clip },
             (Some(Settled { noise, accounting }), Some(clip)) => {
                 // What a step will build must be possible.
-                spread = Some(noise.at(clip.sensitivity(), batch)?.spread(facts.dim));
+                spread = Some(noise.at(clip.sensitivity(), batch, arithmetic)?.spread(facts.dim));
                 Protection::Private { clip, noise, accounting }
             }
             (Some(_), None) => {
@@ -60,6 +62,7 @@ impl PlanParams {
             steps: protection.steps_within_limit(steps),
             sampling,
             protection,
+            arithmetic,
             clip_name,
             strategies,
             learning_rate: self.check_learning_rate()?,

@@ -3,10 +3,11 @@
 
 use crate::Error;
 use crate::sampler::Draw;
-use geodp_account::{Event, Kind};
+use geodp_account::{Arithmetic, Event, Kind};
 use geodp_mechanism::clip::Sensitivity;
 use geodp_mechanism::{
-    CertifiedPolar, Gaussian, Geometric, Grid, Mechanism, Perturb, PolarSettings,
+    CertifiedPolar, ExactGaussian, ExactMean, Gaussian, Geometric, Grid, Mechanism, Perturb,
+    PerturbSum, PolarSettings, Spread,
 };
 
 /// Noise that is not yet scaled to a sensitivity and a batch size.
@@ -38,6 +39,25 @@ pub enum Noise {
         /// d.
         dim: usize,
     },
+}
+
+/// Noise scaled to a sensitivity and a batch size.
+#[derive(Debug)]
+pub(crate) enum Scaled {
+    /// For integer sums on the grid.
+    Exact(Box<dyn PerturbSum>),
+    /// For means in floating point.
+    Floating(Box<dyn Perturb<f32>>),
+}
+
+impl Scaled {
+    /// How wide it is on a gradient of `dim` coordinates.
+    pub(crate) fn spread(&self, dim: usize) -> Spread {
+        match self {
+            Self::Exact(noise) => noise.spread(dim),
+            Self::Floating(noise) => noise.spread(dim),
+        }
+    }
 }
 
 impl Noise {
@@ -111,23 +131,41 @@ impl Noise {
     ///
     /// # Errors
     /// σ, β or the denominator out of range.
-    pub fn at(
+    pub(crate) fn at(
         &self,
         sensitivity: Sensitivity,
         denominator: u64,
-    ) -> Result<Box<dyn Perturb<f32>>, Error> {
+        arithmetic: Arithmetic,
+    ) -> Result<Scaled, Error> {
+        let grid = Grid::new(geodp_nn::Grid::BITS)?;
+        let exact = arithmetic == Arithmetic::Exact;
         Ok(match *self {
+            Self::Gaussian { multiplier } if exact => Scaled::Exact(Box::new(ExactGaussian::new(
+                sensitivity,
+                multiplier,
+                grid,
+                denominator,
+            )?)),
             Self::Gaussian { multiplier } => {
-                Box::new(Gaussian::new(sensitivity, multiplier, denominator)?)
+                Scaled::Floating(Box::new(Gaussian::new(sensitivity, multiplier, denominator)?))
             }
             Self::Geometric { multiplier, beta, .. } => {
-                Box::new(Geometric::new(sensitivity, multiplier, denominator, beta)?)
+                let turned = Geometric::new(sensitivity, multiplier, denominator, beta)?;
+                if exact {
+                    Scaled::Exact(Box::new(ExactMean::new(turned, sensitivity, grid, denominator)?))
+                } else {
+                    Scaled::Floating(Box::new(turned))
+                }
             }
             Self::Polar { multiplier, settings, miss, dim } => {
-                let (grid, params) = (Grid::default(), settings.params(miss)?);
+                let params = settings.params(miss)?;
                 let polar =
                     CertifiedPolar::new(sensitivity, multiplier, grid, denominator, dim, params)?;
-                Box::new(polar)
+                if exact {
+                    Scaled::Exact(Box::new(polar))
+                } else {
+                    Scaled::Floating(Box::new(polar))
+                }
             }
         })
     }

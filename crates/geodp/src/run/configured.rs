@@ -6,7 +6,7 @@ use crate::engine::{About, Engine, EngineError, NetworkEngine, WeightOf};
 use crate::model_file::ModelFile;
 use crate::plan::Facts;
 use geodp_data::Split;
-use geodp_nn::{BatchOutcome, Evaluation, Network};
+use geodp_nn::{BatchOutcome, Evaluation, Grid, Network};
 
 /// Seed of the initial weights: public, and the same for all runs, so that mechanisms compare.
 const INITIAL_WEIGHTS_SEED: u64 = 0;
@@ -59,6 +59,17 @@ impl Engine for Configured {
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError> {
         self.engine().weighted_sum(weights, batch, weight_of, sum)
+    }
+
+    fn exact_sum(
+        &self,
+        weights: &[f32],
+        batch: &[u32],
+        weight_of: WeightOf<'_>,
+        grid: Grid,
+        sum: &mut [i64],
+    ) -> Result<BatchOutcome, EngineError> {
+        self.engine().exact_sum(weights, batch, weight_of, grid, sum)
     }
 
     fn gradient_sum(

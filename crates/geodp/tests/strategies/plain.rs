@@ -7,7 +7,7 @@ use geodp::optimizer::OptimizerKind;
 use geodp::params::{ClipKind, Mechanism, PlanParams};
 use geodp_mechanism::noise::Stream;
 use geodp_mechanism::sphere::{to_rectangular, to_spherical};
-use geodp_mechanism::{NoiseSource, Purpose};
+use geodp_mechanism::{Grid, NoiseSource, Purpose, RoundedNormal};
 use std::f64::consts::PI;
 
 /// Weights after all steps, and how many steps were accepted.
@@ -35,8 +35,9 @@ pub(crate) fn train(points: &Points, params: &PlanParams, noise: &NoiseSource) -
                     .iter()
                     .map(|i| length(privacy.clip, c, norm(&points.gradient(&w, *i))))
                     .sum();
-                let noisy = total
-                    + is.noise_multiplier.unwrap() * c * stream(Purpose::Importance, 1).normal();
+                let sigma = is.noise_multiplier.unwrap();
+                let noisy =
+                    total + c * noise_on_grid(stream(Purpose::Importance, 1), sigma, 26, 1)[0];
                 k = (noisy / q).max(b * c / most).min(records as f64 * c);
             }
             bound = k / records as f64;
@@ -57,8 +58,8 @@ pub(crate) fn train(points: &Points, params: &PlanParams, noise: &NoiseSource) -
         let mut g: Vec<f64> = sum.iter().map(|s| s / b).collect();
         let mut normals = vec![0.0; dim];
         if privacy.mechanism == Mechanism::Dp {
-            stream(Purpose::Coordinates, 0).fill_normals(&mut normals);
-            g.iter_mut().zip(&normals).for_each(|(g, n)| *g += sigma * bound / b * n);
+            let noise = noise_on_grid(stream(Purpose::Coordinates, 0), sigma, 30, dim);
+            g.iter_mut().zip(&noise).for_each(|(g, n)| *g += bound / b * n);
         } else {
             let mut sphere = to_spherical(&g).unwrap();
             sphere.magnitude += sigma * bound / b * stream(Purpose::Magnitude, 0).normal();
@@ -101,11 +102,8 @@ pub(crate) fn train(points: &Points, params: &PlanParams, noise: &NoiseSource) -
             let batch = poisson(stream(Purpose::SelectionSampling, 0), records, rate);
             let loss = |w: &[f32]| points.mean_loss(w, &batch).unwrap();
             let change = (loss(&w) - loss(&before.0)).max(-sur.loss_clip).min(sur.loss_clip);
-            let noisy = change
-                + 2.0
-                    * sur.loss_clip
-                    * sur.noise_multiplier
-                    * stream(Purpose::Selection, 0).normal();
+            let noise = noise_on_grid(stream(Purpose::Selection, 0), sur.noise_multiplier, 26, 1);
+            let noisy = change + 2.0 * sur.loss_clip * noise[0];
             if noisy < sur.threshold * sur.loss_clip {
                 accepted += 1;
             } else {
@@ -114,6 +112,14 @@ pub(crate) fn train(points: &Points, params: &PlanParams, noise: &NoiseSource) -
         }
     }
     (w, accepted)
+}
+
+/// σ·N(0, 1), rounded to multiples of 2⁻ᴷ, K = `bits`.
+fn noise_on_grid(mut stream: Stream, sigma: f64, bits: u32, count: usize) -> Vec<f64> {
+    let law = RoundedNormal::new(sigma, Grid::new(bits).unwrap()).unwrap();
+    let mut draws = vec![0; count];
+    stream.fill_rounded(law, &mut draws);
+    draws.iter().map(|draw| *draw as f64 / 2f64.powi(bits as i32)).collect()
 }
 
 /// ‖w(n)·g‖ of a gradient of norm n.
