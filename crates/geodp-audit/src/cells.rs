@@ -1,43 +1,46 @@
-//! Long audits in cells: what is done is kept, and the same command goes on from there.
+//! Long work in cells: what is done is kept, and the same command goes on from there.
 //!
-//! A folder holds `setup.json`, which says what the audit is about, and one file a finished cell
-//! (a shadow model, a case). Each file is written beside itself and renamed, so a cell is whole or
-//! absent. A folder of another setup is refused: cells of two audits never mix.
+//! A folder holds one JSON file per finished cell (a shadow model, a training of a table). Each file
+//! is written beside its place and renamed, so a cell is whole or absent. Audits open a folder with
+//! their setup, kept as `setup.json`: a folder of another setup is refused, so that cells of two
+//! audits never mix. The lab keeps a folder like this for each of its experiments.
 
 use crate::Error;
 use geodp::run::write_atomically;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The folder of an audit.
+/// A folder of finished cells.
 #[derive(Debug, Clone)]
 pub struct Cells {
     folder: PathBuf,
 }
 
 impl Cells {
+    /// The cells in `folder`, which need not exist yet.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
     /// Opens a folder for an audit of this setup, or goes on with one.
     ///
     /// # Errors
     /// A folder that holds another audit, or that cannot be written.
     pub fn open(folder: &Path, setup: &impl Serialize) -> Result<Self, Error> {
-        std::fs::create_dir_all(folder)
-            .map_err(|source| Error::Write { path: folder.to_owned(), source })?;
-        let cells = Self { folder: folder.to_owned() };
+        let cells = Self::at(folder);
         let path = cells.path("setup");
-        let setup = to_json(&path, setup)?;
-        if path.exists() {
-            let found = std::fs::read_to_string(&path).map_err(|e| unreadable(&path, &e))?;
-            if found != setup {
+        let wanted = serde_json::to_value(setup).map_err(|error| damaged(&path, &error))?;
+        match cells.read::<Value>("setup")? {
+            None => cells.write("setup", &wanted).map(|_| cells),
+            Some(found) if found == wanted => Ok(cells),
+            Some(_) => {
                 let reason = "this folder holds an audit with other settings; choose another folder \
                               with --out, or give the settings it was begun with";
-                return Err(Error::File { path, reason: reason.to_owned() });
+                Err(Error::File { path, reason: reason.to_owned() })
             }
-        } else {
-            write_atomically(&path, setup.as_bytes())?;
         }
-        Ok(cells)
     }
 
     /// The folder.
@@ -51,11 +54,12 @@ impl Cells {
     /// A file that cannot be read as such a cell.
     pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Error> {
         let path = self.path(name);
-        if !path.exists() {
-            return Ok(None);
-        }
-        let bytes = std::fs::read(&path).map_err(|e| unreadable(&path, &e))?;
-        serde_json::from_slice(&bytes).map(Some).map_err(|e| unreadable(&path, &e))
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::File { path, reason: error.to_string() }),
+        };
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| damaged(&path, &error))
     }
 
     /// The finished cell of this name, or the result of `work`, kept.
@@ -81,31 +85,33 @@ impl Cells {
     /// A failed write.
     pub fn write(&self, name: &str, value: &impl Serialize) -> Result<PathBuf, Error> {
         let path = self.path(name);
-        write_atomically(&path, to_json(&path, value)?.as_bytes())?;
-        Ok(path)
+        let mut text =
+            serde_json::to_string_pretty(value).map_err(|error| damaged(&path, &error))?;
+        text.push('\n');
+        self.write_text(&format!("{name}.json"), &text)
     }
 
-    /// Writes a page beside the cells.
+    /// Writes a page, a picture or a table beside the cells.
     ///
     /// # Errors
     /// A failed write.
-    pub fn write_page(&self, html: &str) -> Result<PathBuf, Error> {
-        let path = self.folder.join("report.html");
-        write_atomically(&path, html.as_bytes())?;
+    pub fn write_text(&self, file_name: &str, text: &str) -> Result<PathBuf, Error> {
+        let path = self.folder.join(file_name);
+        std::fs::create_dir_all(&self.folder)
+            .map_err(|source| Error::Write { path: self.folder.clone(), source })?;
+        write_atomically(&path, text.as_bytes())?;
         Ok(path)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    /// Where the cell of this name is, or would be.
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.json"))
     }
 }
 
-fn to_json(path: &Path, value: &impl Serialize) -> Result<String, Error> {
-    serde_json::to_string_pretty(value).map_err(|e| unreadable(path, &e))
-}
-
-fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Error {
-    Error::File { path: path.to_owned(), reason: error.to_string() }
+/// The error of a file that does not hold what it should.
+fn damaged(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::DamagedCell { path: path.to_owned(), reason: error.to_string() }
 }
 
 #[cfg(test)]
@@ -124,7 +130,10 @@ mod tests {
         assert!(again.cell("b", || -> Result<u8, Error> { Err(Error::Stopped) }).is_err());
         assert_eq!(again.read::<u8>("b").unwrap(), None, "a failed cell leaves nothing behind");
         assert!(Cells::open(&path, &("audit", 2)).is_err());
+        // However the setup's text is laid out, it is the same setup.
+        std::fs::write(path.join("setup.json"), "[\"audit\",1]").unwrap();
+        assert!(Cells::open(&path, &("audit", 1)).is_ok());
         std::fs::write(path.join("a.json"), "nonsense").unwrap();
-        assert!(matches!(again.read::<Vec<f64>>("a"), Err(Error::File { .. })));
+        assert!(matches!(again.read::<Vec<f64>>("a"), Err(Error::DamagedCell { .. })));
     }
 }

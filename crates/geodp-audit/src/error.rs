@@ -59,6 +59,14 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A cell's file is not what was written there.
+    #[error("{path} is damaged ({reason}); delete it and it is made again", path = .path.display())]
+    DamagedCell {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A file could not be written.
     #[error("cannot write {path}: {source}", path = .path.display())]
     Write {

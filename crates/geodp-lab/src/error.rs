@@ -6,23 +6,13 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file or folder of results could not be read or written.
-    #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On which file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
     /// A cell's file is not what the lab writes.
-    #[error("{} is damaged ({source}); delete it and the cell is run again", path.display())]
+    #[error("{} is damaged ({reason}); delete it and the cell is run again", path.display())]
     DamagedCell {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: serde_json::Error,
+        reason: String,
     },
     /// A new run into a folder that has results of the same experiment.
     #[error(
@@ -51,6 +41,14 @@ pub enum Error {
         /// What was asked for.
         wanted: String,
     },
+    /// A cell whose result a later cell needs is not there.
+    #[error("cell {key} of {experiment} is missing; run again with --resume")]
+    Missing {
+        /// The experiment.
+        experiment: &'static str,
+        /// The cell.
+        key: String,
+    },
     /// A parameter that makes no sense.
     #[error("{0}")]
     Argument(String),
@@ -62,7 +60,7 @@ pub enum Error {
     Training(#[from] geodp::Error),
     /// A measurement of records failed.
     #[error(transparent)]
-    Audit(#[from] geodp_audit::Error),
+    Audit(geodp_audit::Error),
     /// A data set is missing or broken.
     #[error(transparent)]
     Data(#[from] geodp_data::DataError),
@@ -77,13 +75,13 @@ pub enum Error {
     Accounting(#[from] geodp_account::Error),
 }
 
-impl Error {
-    /// For `map_err`: an I/O error with what was tried on which file.
-    pub(crate) fn io(
-        action: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::Io { action, path, source }
+impl From<geodp_audit::Error> for Error {
+    /// Cells are kept as audits keep theirs; what goes wrong with a file is no audit's fault.
+    fn from(error: geodp_audit::Error) -> Self {
+        match error {
+            geodp_audit::Error::DamagedCell { path, reason } => Self::DamagedCell { path, reason },
+            geodp_audit::Error::Training(error) => Self::Training(error),
+            other => Self::Audit(other),
+        }
     }
 }

@@ -1,18 +1,22 @@
-//! What every experiment is: a list of independent cells, a way to run one, a way to draw them.
+//! What every experiment is: a list of independent jobs, a way to run one, a way to draw the pairs of
+//! jobs and results that are finished.
 //!
-//! [`run`] works through the cells that the store lacks, in the order the experiment gives them
-//! (which puts first what a reader wants first), and keeps each as it is done. Drawing reads the
-//! store alone, so a page can be made at any time from whatever is there.
+//! An [`Experiment`] has types of its own for its jobs and results; [`AnyExperiment`] erases them, by
+//! one implementation for all, so that a list can hold every experiment. A job becomes a [`Cell`] when
+//! it is kept: its key is the file's name, its config says what was run.
 
 use crate::Error;
 use crate::options::Options;
-use crate::store::{Record, Store};
+use crate::store::{Record, Settings, Store};
 use geodp_report::{Figure, Section};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A piece of work that is kept when it is done.
+/// How a job is kept and announced.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
     /// Its name: a file name without its ending.
@@ -27,22 +31,67 @@ pub struct Cell {
 
 /// One figure or table of the paper.
 pub trait Experiment {
+    /// One piece of work.
+    type Job;
+    /// What a job gives; kept as JSON.
+    type Result: Serialize + DeserializeOwned;
+
+    /// Whether there is something to draw before the experiment was begun.
+    const DRAWN_WITHOUT_CELLS: bool = false;
+
     /// Its name on the command line.
     fn id(&self) -> &'static str;
     /// What it is, in a line.
     fn title(&self) -> &'static str;
-    /// All cells, the most wanted first.
-    fn cells(&self, options: &Options) -> Vec<Cell>;
-    /// Runs one.
+    /// All jobs, the most wanted first, each after those whose results it needs.
+    fn jobs(&self, options: &Options) -> Vec<Self::Job>;
+    /// How a job is kept.
+    fn cell(&self, job: &Self::Job, options: &Options) -> Cell;
+    /// Runs one job.
     ///
     /// # Errors
     /// Whatever stops it; [`Error::Interrupted`] if the user does.
-    fn run(&self, cell: &Cell, desk: &mut Desk<'_>) -> Result<Value, Error>;
-    /// Draws what the store has.
+    fn run(&self, job: &Self::Job, context: &mut CellContext<'_>) -> Result<Self::Result, Error>;
+    /// Draws what is finished.
     ///
     /// # Errors
     /// A store that cannot be read.
-    fn draw(&self, store: &Store) -> Result<Option<Drawn>, Error>;
+    fn draw(&self, finished: &FinishedOf<Self>, page: &PageContext<'_>) -> Result<Drawn, Error>;
+}
+
+/// The finished jobs of an experiment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finished<J, R> {
+    /// How it was run; `None` if it was not begun.
+    pub settings: Option<Settings>,
+    /// Each finished job with its result, in the experiment's order.
+    pub pairs: Vec<(J, R)>,
+    /// Jobs that the settings ask for, finished or not.
+    pub wanted: usize,
+}
+
+impl<J, R> Default for Finished<J, R> {
+    fn default() -> Self {
+        Self { settings: None, pairs: Vec::new(), wanted: 0 }
+    }
+}
+
+impl<J, R> Finished<J, R> {
+    /// All results.
+    pub fn results(&self) -> impl Iterator<Item = &R> {
+        self.pairs.iter().map(|(_, result)| result)
+    }
+}
+
+/// [`Finished`] with an experiment's own types.
+pub type FinishedOf<E> = Finished<<E as Experiment>::Job, <E as Experiment>::Result>;
+
+/// What is drawn around an experiment.
+pub struct PageContext<'a> {
+    /// Every experiment's cells.
+    pub store: &'a Store,
+    /// Labels of the figures drawn so far, by name, for links to them.
+    pub labels: &'a BTreeMap<String, String>,
 }
 
 /// What an experiment adds to the page, and the files beside it.
@@ -50,19 +99,19 @@ pub trait Experiment {
 pub struct Drawn {
     /// Its section.
     pub section: Section,
+    /// Whether the section stands before all others.
+    pub leads: bool,
     /// Names and labels of its figures, for links from the claims.
     pub figures: Vec<(String, String)>,
     /// File names and contents: CSV and SVG.
     pub files: Vec<(String, String)>,
-    /// Cells that the settings ask for and the store lacks.
-    pub missing: usize,
 }
 
 impl Drawn {
     /// A section with nothing in it.
     pub fn new(title: &str) -> Self {
         let section = Section::new(title);
-        Self { section, figures: Vec::new(), files: Vec::new(), missing: 0 }
+        Self { section, leads: false, figures: Vec::new(), files: Vec::new() }
     }
 
     /// Adds a figure with its caption, its SVG and its CSV. `name` is that of its files and links,
@@ -85,8 +134,8 @@ impl Drawn {
 }
 
 /// Hears how a run goes on.
-pub trait Observer {
-    /// A cell begins: its place in the cells to run, and the seconds expected for what is left.
+pub trait CellObserver {
+    /// A cell begins: its place in the cells to run.
     fn on_cell(&mut self, cell: &Cell, number: usize, of: usize);
     /// The share of the running cell that is done.
     fn on_progress(&mut self, share: f64);
@@ -94,28 +143,18 @@ pub trait Observer {
     fn on_done(&mut self, cell: &Cell, took: Duration);
 }
 
-/// Hears nothing.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Silent;
-
-impl Observer for Silent {
-    fn on_cell(&mut self, _: &Cell, _: usize, _: usize) {}
-    fn on_progress(&mut self, _: f64) {}
-    fn on_done(&mut self, _: &Cell, _: Duration) {}
-}
-
-/// What a running cell has around it.
-pub struct Desk<'a> {
+/// What a running job has around it.
+pub struct CellContext<'a> {
     /// Finished cells.
     pub store: &'a Store,
     /// The user's choices.
     pub options: &'a Options,
-    observer: &'a mut dyn Observer,
+    observer: &'a mut dyn CellObserver,
     stop: &'a AtomicBool,
 }
 
-impl Desk<'_> {
-    /// Reports progress, and stops the cell if the user asked for it.
+impl CellContext<'_> {
+    /// Reports progress, and stops the job if the user asked for it.
     ///
     /// # Errors
     /// [`Error::Interrupted`].
@@ -125,56 +164,112 @@ impl Desk<'_> {
     }
 }
 
-/// Cells of an experiment that the store lacks.
-///
-/// # Errors
-/// A store that cannot be read.
-pub fn missing(
-    experiment: &dyn Experiment,
+/// An [`Experiment`] without its types: what the command line and the page work with.
+pub trait AnyExperiment {
+    /// Its name on the command line.
+    fn id(&self) -> &'static str;
+    /// What it is, in a line.
+    fn title(&self) -> &'static str;
+    /// All cells, the most wanted first.
+    fn cells(&self, options: &Options) -> Vec<Cell>;
+    /// Cells that the store lacks.
+    ///
+    /// # Errors
+    /// A store that cannot be read.
+    fn missing(&self, options: &Options, store: &Store) -> Result<Vec<Cell>, Error>;
+    /// Runs the cells that the store lacks and keeps each when it is done.
+    ///
+    /// # Errors
+    /// The first cell's that fails; those before it are kept.
+    fn run_missing(
+        &self,
+        options: &Options,
+        store: &Store,
+        observer: &mut dyn CellObserver,
+        stop: &AtomicBool,
+    ) -> Result<(), Error>;
+    /// Draws what the store has, and says how many of its cells are missing; `None` if it was never
+    /// begun.
+    ///
+    /// # Errors
+    /// A store that cannot be read.
+    fn draw_from(&self, page: &PageContext<'_>) -> Result<Option<(Drawn, usize)>, Error>;
+}
+
+/// The jobs that the store lacks.
+fn missing_jobs<E: Experiment>(
+    experiment: &E,
     options: &Options,
     store: &Store,
-) -> Result<Vec<Cell>, Error> {
+) -> Result<Vec<(E::Job, Cell)>, Error> {
     let mut left = Vec::new();
-    for cell in experiment.cells(options) {
+    for job in experiment.jobs(options) {
+        let cell = experiment.cell(&job, options);
         // A cell of an older version that measured something else is not this cell.
         let same = |done: &Record| done.config == cell.config;
         if !store.read(experiment.id(), &cell.key)?.is_some_and(|done| same(&done)) {
-            left.push(cell);
+            left.push((job, cell));
         }
     }
     Ok(left)
 }
 
-/// Runs the cells that the store lacks and keeps each when it is done.
-///
-/// # Errors
-/// The first cell's that fails; those before it are kept.
-pub fn run(
-    experiment: &dyn Experiment,
-    options: &Options,
-    store: &Store,
-    observer: &mut dyn Observer,
-    stop: &AtomicBool,
-) -> Result<(), Error> {
-    let cells = missing(experiment, options, store)?;
-    for (at, cell) in cells.iter().enumerate() {
-        if stop.load(Ordering::Relaxed) {
-            return Err(Error::Interrupted);
-        }
-        observer.on_cell(cell, at + 1, cells.len());
-        let started = Instant::now();
-        let result =
-            experiment.run(cell, &mut Desk { store, options, observer: &mut *observer, stop })?;
-        store.write(&Record {
-            experiment: experiment.id().to_owned(),
-            key: cell.key.clone(),
-            config: cell.config.clone(),
-            seed: cell.seed,
-            result,
-            seconds: started.elapsed().as_secs_f64(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        })?;
-        observer.on_done(cell, started.elapsed());
+impl<E: Experiment> AnyExperiment for E {
+    fn id(&self) -> &'static str {
+        Experiment::id(self)
     }
-    Ok(())
+
+    fn title(&self) -> &'static str {
+        Experiment::title(self)
+    }
+
+    fn cells(&self, options: &Options) -> Vec<Cell> {
+        self.jobs(options).iter().map(|job| self.cell(job, options)).collect()
+    }
+
+    fn missing(&self, options: &Options, store: &Store) -> Result<Vec<Cell>, Error> {
+        let jobs = missing_jobs(self, options, store)?;
+        Ok(jobs.into_iter().map(|(_, cell)| cell).collect())
+    }
+
+    fn run_missing(
+        &self,
+        options: &Options,
+        store: &Store,
+        observer: &mut dyn CellObserver,
+        stop: &AtomicBool,
+    ) -> Result<(), Error> {
+        let jobs = missing_jobs(self, options, store)?;
+        let of = jobs.len();
+        for (at, (job, cell)) in jobs.into_iter().enumerate() {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            observer.on_cell(&cell, at + 1, of);
+            let started = Instant::now();
+            let mut context = CellContext { store, options, observer: &mut *observer, stop };
+            let result = self.run(&job, &mut context)?;
+            store.write(&Record {
+                experiment: Experiment::id(self).to_owned(),
+                key: cell.key.clone(),
+                config: cell.config.clone(),
+                seed: cell.seed,
+                result,
+                seconds: started.elapsed().as_secs_f64(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+            })?;
+            observer.on_done(&cell, started.elapsed());
+        }
+        Ok(())
+    }
+
+    fn draw_from(&self, page: &PageContext<'_>) -> Result<Option<(Drawn, usize)>, Error> {
+        let finished = match page.store.finished(self)? {
+            Some(finished) => finished,
+            None if E::DRAWN_WITHOUT_CELLS => Finished::default(),
+            None => return Ok(None),
+        };
+        let missing = finished.wanted - finished.pairs.len();
+        Ok(Some((self.draw(&finished, page)?, missing)))
+    }
 }

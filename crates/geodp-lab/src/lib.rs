@@ -1,8 +1,9 @@
 //! Every figure and table of "Analyzing and Optimizing Perturbation of DP-SGD Geometrically", by one
 //! command each, with a verdict for every claim.
 //!
-//! An [`Experiment`] is a list of cells; [`run`] works through those the [`Store`] lacks and keeps
-//! each as JSON; [`draw`] makes CSV, SVG and one page from whatever cells exist.
+//! An [`Experiment`] lists jobs, runs one, and draws finished ones; the [`Store`] keeps each as a cell
+//! in JSON; [`draw`] makes CSV, SVG and one page from whatever cells exist. A new experiment is one
+//! file and its line in [`catalogue`].
 
 pub mod claims;
 pub mod direction;
@@ -17,13 +18,13 @@ pub mod store;
 pub mod tables;
 
 pub use error::Error;
-pub use experiment::{Cell, Experiment, Observer, Silent, missing, run};
+pub use experiment::{AnyExperiment, Cell, CellContext, CellObserver, Experiment};
 pub use options::{Options, Size};
 pub use page::draw;
 pub use store::Store;
 
 /// Every experiment, in the order of the page.
-pub fn catalogue() -> Vec<Box<dyn Experiment>> {
+pub fn catalogue() -> Vec<Box<dyn AnyExperiment>> {
     use direction::Direction;
     vec![
         Box::new(Direction::figure1()),
@@ -44,7 +45,7 @@ pub fn catalogue() -> Vec<Box<dyn Experiment>> {
 /// Options that make no sense; cells that are there although `resume` is false, or that were made
 /// with other options.
 pub fn begin(
-    experiment: &dyn Experiment,
+    experiment: &dyn AnyExperiment,
     options: &Options,
     store: &Store,
     resume: bool,

@@ -1,7 +1,6 @@
 //! The page: verdicts first, then what every experiment drew, with the files beside it.
 
-use crate::claims;
-use crate::experiment::{Drawn, Experiment};
+use crate::experiment::PageContext;
 use crate::store::Store;
 use crate::{Error, catalogue};
 use geodp_report::{Page, Section, Table, Text};
@@ -16,20 +15,16 @@ pub fn draw(store: &Store) -> Result<(), Error> {
     let mut runs = Table::new(["experiment", "state", "how it was run"])
         .caption("What is on this page and what is not.");
     let mut labels = BTreeMap::new();
-    for experiment in catalogue().iter().filter(|e| e.id() != CLAIMS) {
-        let Some(drawn) = experiment.draw(store)? else {
-            runs = runs.row([experiment.id(), "not run", ""]);
-            continue;
-        };
-        labels.extend(drawn.figures.iter().cloned());
-        let (state, how) = state(&**experiment, &drawn, store)?;
+    for experiment in catalogue() {
+        let drawn = experiment.draw_from(&PageContext { store, labels: &labels })?;
+        let missing = drawn.as_ref().map_or(0, |(_, missing)| *missing);
+        let (state, how) = state(experiment.id(), missing, store)?;
         runs = runs.row([experiment.id().to_owned(), state, how]);
-        sections.push(drawn);
+        let Some((drawn, _)) = drawn else { continue };
+        labels.extend(drawn.figures.iter().cloned());
+        let place = if drawn.leads { 0 } else { sections.len() };
+        sections.insert(place, drawn);
     }
-    let verdicts = claims::draw(store, &labels)?;
-    let (state, how) = state(&claims::Claims, &verdicts, store)?;
-    runs = runs.row([CLAIMS.to_owned(), state, how]);
-    sections.insert(0, verdicts);
     let mut page = Page::new("GeoDP, reproduced").subtitle(
         Text::from("Every figure and table of ")
             .strong("Analyzing and Optimizing Perturbation of DP-SGD Geometrically")
@@ -43,8 +38,6 @@ pub fn draw(store: &Store) -> Result<(), Error> {
     }
     store.write_text("report.html", &page.section(how_it_was_run(runs)).to_html())
 }
-
-const CLAIMS: &str = "claims";
 
 fn how_it_was_run(runs: Table) -> Section {
     Section::new("How it was run")
@@ -67,15 +60,12 @@ fn how_it_was_run(runs: Table) -> Section {
         .code("geodp lab run all --seeds 3 --out results\ngeodp lab run table2 --quick")
 }
 
-fn state(
-    experiment: &dyn Experiment,
-    drawn: &Drawn,
-    store: &Store,
-) -> Result<(String, String), Error> {
-    let Some(settings) = store.settings(experiment.id())? else {
+/// Whether an experiment is complete, and how it was run.
+fn state(experiment: &str, missing: usize, store: &Store) -> Result<(String, String), Error> {
+    let Some(settings) = store.settings(experiment)? else {
         return Ok(("not run".into(), String::new()));
     };
-    let state = match drawn.missing {
+    let state = match missing {
         0 => "complete".to_owned(),
         n => format!("{n} not run"),
     };

@@ -5,20 +5,30 @@
 //! scales the noise; it is varied because the paper varies it.
 
 use crate::Error;
-use crate::experiment::{Cell, Desk, Drawn, Experiment};
+use crate::experiment::{Cell, CellContext, Drawn, Experiment, FinishedOf, PageContext};
 use crate::options::{Options, Size};
-use crate::store::Store;
 use geodp_mechanism::{Clip, Gaussian, Geometric, NoiseSource, Perturb, Purpose};
 use geodp_report::{Axis, Chart, Role, Series, csv, format};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Instant;
 
 /// Figure 6.
 #[derive(Debug, Default)]
 pub struct Runtime;
 
-/// What a cell found: microseconds a perturbation.
+/// One size to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Measurement {
+    /// d.
+    pub dim: usize,
+    /// B.
+    pub batch: u64,
+    /// Perturbations of each mechanism.
+    pub gradients: u64,
+}
+
+/// What was found: microseconds per perturbation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Times {
     /// d.
@@ -43,30 +53,8 @@ impl Times {
 const DIMS: [usize; 9] = [1250, 2500, 5000, 10_000, 20_000, 40_000, 80_000, 160_000, 320_000];
 const BATCHES: [u64; 3] = [512, 2048, 8192];
 
-fn key(dim: usize, batch: u64) -> String {
-    format!("d{dim}-b{batch}")
-}
-
-impl Runtime {
-    /// Every finished cell, in order of B and d.
-    ///
-    /// # Errors
-    /// A store that cannot be read.
-    pub fn times(store: &Store) -> Result<Vec<Times>, Error> {
-        let mut all = Vec::new();
-        for batch in BATCHES {
-            for dim in DIMS {
-                all.extend(store.result::<Times>("fig6", &key(dim, batch))?);
-            }
-        }
-        Ok(all)
-    }
-}
-
 fn measure(
-    dim: usize,
-    batch: u64,
-    gradients: u64,
+    Measurement { dim, batch, gradients }: Measurement,
     tick: &mut dyn FnMut(f64) -> Result<(), Error>,
 ) -> Result<Times, Error> {
     let sensitivity = Clip::flat(0.1)?.sensitivity();
@@ -99,6 +87,9 @@ fn measure(
 }
 
 impl Experiment for Runtime {
+    type Job = Measurement;
+    type Result = Times;
+
     fn id(&self) -> &'static str {
         "fig6"
     }
@@ -107,33 +98,28 @@ impl Experiment for Runtime {
         "Figure 6: time of a perturbation"
     }
 
-    fn cells(&self, options: &Options) -> Vec<Cell> {
+    fn jobs(&self, options: &Options) -> Vec<Measurement> {
         let gradients = if options.size == Size::Tiny { 3 } else { 500 };
-        let all = BATCHES.iter().flat_map(|b| DIMS.iter().map(move |d| (*d, *b)));
-        all.map(|(dim, batch)| Cell {
-            key: key(dim, batch),
-            config: json!({ "dim": dim, "batch": batch, "gradients": gradients }),
-            seed: dim as u64,
-            expected_seconds: gradients as f64 * dim as f64 * 2.5e-8,
-        })
-        .collect()
+        let all = BATCHES.into_iter().flat_map(|b| DIMS.into_iter().map(move |d| (d, b)));
+        all.map(|(dim, batch)| Measurement { dim, batch, gradients }).collect()
     }
 
-    fn run(&self, cell: &Cell, desk: &mut Desk<'_>) -> Result<Value, Error> {
-        let number = |name: &str| cell.config[name].as_u64().unwrap_or(0);
-        let (dim, batch, gradients) =
-            (number("dim") as usize, number("batch"), number("gradients"));
-        let times = measure(dim, batch, gradients, &mut |share| desk.tick(share))?;
-        Ok(serde_json::to_value(times).unwrap_or_default())
-    }
-
-    fn draw(&self, store: &Store) -> Result<Option<Drawn>, Error> {
-        if store.settings(self.id())?.is_none() {
-            return Ok(None);
+    fn cell(&self, job: &Measurement, _: &Options) -> Cell {
+        Cell {
+            key: format!("d{}-b{}", job.dim, job.batch),
+            config: json!(job),
+            seed: job.dim as u64,
+            expected_seconds: job.gradients as f64 * job.dim as f64 * 2.5e-8,
         }
-        let times = Self::times(store)?;
+    }
+
+    fn run(&self, job: &Measurement, context: &mut CellContext<'_>) -> Result<Times, Error> {
+        measure(*job, &mut |share| context.tick(share))
+    }
+
+    fn draw(&self, finished: &FinishedOf<Self>, _: &PageContext<'_>) -> Result<Drawn, Error> {
+        let times: Vec<Times> = finished.results().copied().collect();
         let mut drawn = Drawn::new(self.title());
-        drawn.missing = DIMS.len() * BATCHES.len() - times.len();
         let chart = |title: &str, y: Axis| Chart::new(title, Axis::log("dimensions d"), y);
         let mut absolute =
             chart("6: time of one perturbation", Axis::log("median time").unit("µs"));
@@ -161,7 +147,7 @@ impl Experiment for Runtime {
             same,
         );
         drawn.files.push(("fig6-times.csv".into(), to_csv(&times)));
-        Ok(Some(drawn))
+        Ok(drawn)
     }
 }
 

@@ -1,21 +1,21 @@
-//! Results on disk: one JSON file a cell, `OUT/cells/EXPERIMENT/KEY.json`.
+//! Results on disk: one JSON file per cell, `OUT/cells/EXPERIMENT/KEY.json`.
 //!
-//! A cell is the smallest piece of work that is kept. Its file is written beside its place and
-//! renamed, so an interruption loses at most the cell that was running, and two processes may work
-//! on different experiments of one folder. `settings.json` beside the cells says how the experiment
-//! was run; cells of other settings are never mixed in.
+//! The folder of an experiment is a [`Cells`]: an interruption loses at most the cell that was
+//! running, and two processes may work on different experiments of one folder. `settings.json` beside
+//! the cells says how the experiment was run; cells of other settings are never mixed in, and a cell
+//! whose config is not the job's own (made by another version) does not count as that job's.
 
-use crate::Error;
-use crate::options::Size;
-use serde::de::DeserializeOwned;
+use crate::experiment::{Experiment, Finished};
+use crate::options::{Options, Size};
+use crate::{Error, experiment};
+use geodp_audit::cells::Cells;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A finished cell.
+/// A finished cell: what was run, and what came out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub struct Record<R = Value> {
     /// Which experiment.
     pub experiment: String,
     /// Which cell of it.
@@ -25,7 +25,7 @@ pub struct Record {
     /// What its randomness came from.
     pub seed: u64,
     /// What came out.
-    pub result: Value,
+    pub result: R,
     /// How long it took.
     pub seconds: f64,
     /// Of this program.
@@ -53,6 +53,9 @@ impl Settings {
     }
 }
 
+/// The name of the file of settings, without its ending. No cell has this name.
+const SETTINGS: &str = "settings";
+
 /// A folder of results.
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -70,8 +73,8 @@ impl Store {
         &self.folder
     }
 
-    fn cells(&self, experiment: &str) -> PathBuf {
-        self.folder.join("cells").join(experiment)
+    fn cells(&self, experiment: &str) -> Cells {
+        Cells::at(self.folder.join("cells").join(experiment))
     }
 
     /// How the experiment was run here, if it was.
@@ -79,7 +82,7 @@ impl Store {
     /// # Errors
     /// A file that cannot be read.
     pub fn settings(&self, experiment: &str) -> Result<Option<Settings>, Error> {
-        read_json(&self.cells(experiment).join("settings.json"))
+        Ok(self.cells(experiment).read(SETTINGS)?)
     }
 
     /// Makes the folder ready for cells with these settings.
@@ -104,83 +107,79 @@ impl Store {
             }
             settings.seeds = settings.seeds.max(stored.seeds);
         }
-        write_json(&self.cells(experiment).join("settings.json"), &settings)
+        self.cells(experiment).write(SETTINGS, &settings)?;
+        Ok(())
     }
 
-    /// A finished cell, if it is there.
+    /// The file of a cell as it is, whatever config it was made with.
     ///
     /// # Errors
     /// A file that cannot be read.
     pub fn read(&self, experiment: &str, key: &str) -> Result<Option<Record>, Error> {
-        read_json(&self.cells(experiment).join(format!("{key}.json")))
-    }
-
-    /// The result of a finished cell, if it is there.
-    ///
-    /// # Errors
-    /// A file that cannot be read or holds something else.
-    pub fn result<R: DeserializeOwned>(
-        &self,
-        experiment: &str,
-        key: &str,
-    ) -> Result<Option<R>, Error> {
-        let Some(record) = self.read(experiment, key)? else { return Ok(None) };
-        let path = self.cells(experiment).join(format!("{key}.json"));
-        let damaged = |source| Error::DamagedCell { path, source };
-        serde_json::from_value(record.result).map(Some).map_err(damaged)
+        Ok(self.cells(experiment).read(key)?)
     }
 
     /// Keeps a finished cell.
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn write(&self, record: &Record) -> Result<(), Error> {
-        write_json(&self.cells(&record.experiment).join(format!("{}.json", record.key)), record)
+    pub fn write<R: Serialize>(&self, record: &Record<R>) -> Result<(), Error> {
+        self.cells(&record.experiment).write(&record.key, record)?;
+        Ok(())
+    }
+
+    /// The result of a job under these options, if it is finished.
+    ///
+    /// # Errors
+    /// A file that cannot be read or holds something else.
+    pub fn result<E: Experiment>(
+        &self,
+        experiment: &E,
+        job: &E::Job,
+        options: &Options,
+    ) -> Result<Option<E::Result>, Error> {
+        let wanted = experiment.cell(job, options);
+        let record = self.read(experiment.id(), &wanted.key)?;
+        let Some(record) = record.filter(|record| record.config == wanted.config) else {
+            return Ok(None);
+        };
+        let damaged = |error: serde_json::Error| Error::DamagedCell {
+            path: self.cells(experiment.id()).path(&wanted.key),
+            reason: error.to_string(),
+        };
+        serde_json::from_value(record.result).map(Some).map_err(damaged)
+    }
+
+    /// Every finished job of an experiment with its result, in the experiment's order; `None` if the
+    /// experiment was never begun here.
+    ///
+    /// # Errors
+    /// A file that cannot be read or holds something else.
+    pub fn finished<E: Experiment>(
+        &self,
+        experiment: &E,
+    ) -> Result<Option<experiment::FinishedOf<E>>, Error> {
+        let Some(settings) = self.settings(experiment.id())? else { return Ok(None) };
+        let options = Options::of(&settings);
+        let jobs = experiment.jobs(&options);
+        let wanted = jobs.len();
+        let mut pairs = Vec::with_capacity(wanted);
+        for job in jobs {
+            if let Some(result) = self.result(experiment, &job, &options)? {
+                pairs.push((job, result));
+            }
+        }
+        Ok(Some(Finished { settings: Some(settings), pairs, wanted }))
     }
 
     /// Writes a figure, a table or the page.
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn write_text(&self, name: &str, text: &str) -> Result<(), Error> {
-        write_file(&self.folder.join(name), text.as_bytes())
+    pub fn write_text(&self, file_name: &str, text: &str) -> Result<(), Error> {
+        Cells::at(&self.folder).write_text(file_name, text)?;
+        Ok(())
     }
-}
-
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io("read", path)(error)),
-    };
-    let damaged = |source| Error::DamagedCell { path: path.to_owned(), source };
-    serde_json::from_slice(&bytes).map(Some).map_err(damaged)
-}
-
-fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
-    let damaged = |source| Error::DamagedCell { path: path.to_owned(), source };
-    let mut text = serde_json::to_vec_pretty(value).map_err(damaged)?;
-    text.push(b'\n');
-    write_file(path, &text)
-}
-
-/// The whole file or nothing of it.
-fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
-    let mut file =
-        tempfile::NamedTempFile::new_in(folder).map_err(Error::io("create a file in", folder))?;
-    file.write_all(bytes).map_err(Error::io("write", path))?;
-    file.as_file().sync_all().map_err(Error::io("write", path))?;
-    #[cfg(unix)]
-    {
-        // Temporary files are for their owner alone; results are for readers.
-        use std::os::unix::fs::PermissionsExt;
-        let mode = std::fs::Permissions::from_mode(0o644);
-        std::fs::set_permissions(file.path(), mode).map_err(Error::io("write", path))?;
-    }
-    file.persist(path).map_err(|error| Error::io("write", path)(error.error))?;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -209,8 +208,6 @@ mod tests {
         };
         store.write(&record).unwrap();
         assert_eq!(store.read("fig6", "a").unwrap(), Some(record));
-        assert_eq!(store.result::<f64>("fig6", "a").unwrap(), Some(1.5));
-        assert!(store.result::<String>("fig6", "a").is_err());
 
         let again = store.begin("fig6", &settings(false, None, 1), false);
         assert!(matches!(again, Err(Error::AlreadyThere { .. })));
@@ -228,8 +225,37 @@ mod tests {
     fn a_damaged_cell_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::new(folder.path());
-        store.write_text("cells/fig6/a.json", "{").unwrap();
+        store.begin("fig6", &settings(false, None, 1), false).unwrap();
+        std::fs::write(folder.path().join("cells/fig6/a.json"), "{").unwrap();
         let error = store.read("fig6", "a").unwrap_err().to_string();
         assert!(error.contains("a.json") && error.contains("delete"), "{error}");
+    }
+
+    /// A result of another shape under the right config is an error with the file's name, not a
+    /// default.
+    #[test]
+    fn a_result_of_another_shape_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path());
+        let runtime = crate::runtime::Runtime;
+        let data_dir = PathBuf::new();
+        let options = Options { size: Size::Full, seeds: 1, epochs: None, data_dir };
+        let job = runtime.jobs(&options).remove(0);
+        let cell = runtime.cell(&job, &options);
+        let record = Record {
+            experiment: "fig6".into(),
+            key: cell.key.clone(),
+            config: cell.config,
+            seed: 4,
+            result: serde_json::json!({ "dim": 1250 }),
+            seconds: 0.1,
+            version: "1".into(),
+        };
+        store.write(&record).unwrap();
+        let error = store.result(&runtime, &job, &options).unwrap_err().to_string();
+        assert!(error.contains(&cell.key) && error.contains("batch"), "{error}");
+        let other = Record { config: serde_json::json!({}), ..record };
+        store.write(&other).unwrap();
+        assert_eq!(store.result(&runtime, &job, &options).unwrap(), None);
     }
 }

@@ -1,8 +1,6 @@
 //! Every experiment in its tiny form: it runs, resumes, and its CSV has the rows that are promised.
 
-use geodp_lab::{
-    Cell, Error, Observer, Options, Size, Store, begin, catalogue, draw, missing, run,
-};
+use geodp_lab::{Cell, CellObserver, Error, Options, Size, Store, begin, catalogue, draw};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -22,7 +20,7 @@ struct StopAfter<'a> {
     stop: &'a AtomicBool,
 }
 
-impl Observer for StopAfter<'_> {
+impl CellObserver for StopAfter<'_> {
     fn on_cell(&mut self, _: &Cell, _: usize, _: usize) {}
     fn on_progress(&mut self, _: f64) {}
     fn on_done(&mut self, _: &Cell, _: Duration) {
@@ -35,11 +33,11 @@ impl Observer for StopAfter<'_> {
 fn run_some(id: &str, store: &Store, options: &Options, count: usize) {
     let experiment = catalogue().into_iter().find(|e| e.id() == id).unwrap();
     begin(&*experiment, options, store, true).unwrap();
-    let before = missing(&*experiment, options, store).unwrap().len();
+    let before = experiment.missing(options, store).unwrap().len();
     let stop = AtomicBool::new(false);
-    let ended =
-        run(&*experiment, options, store, &mut StopAfter { left: count, stop: &stop }, &stop);
-    let left = missing(&*experiment, options, store).unwrap().len();
+    let mut observer = StopAfter { left: count, stop: &stop };
+    let ended = experiment.run_missing(options, store, &mut observer, &stop);
+    let left = experiment.missing(options, store).unwrap().len();
     assert_eq!(left, before.saturating_sub(count));
     assert!(if left == 0 { ended.is_ok() } else { matches!(ended, Err(Error::Interrupted)) });
     draw(store).unwrap();
@@ -121,11 +119,11 @@ fn a_part_of_table3_is_drawn_whole() {
 
     // A cell that another version ran by another protocol is neither shown nor kept.
     let table = catalogue().into_iter().find(|e| e.id() == "table3").unwrap();
-    let left = missing(&*table, &options, &store).unwrap().len();
+    let left = table.missing(&options, &store).unwrap().len();
     let mut other = store.read("table3", "dp-b8192-sigma0.1-seed0").unwrap().unwrap();
     other.config["rates"] = serde_json::json!([1.0]);
     store.write(&other).unwrap();
-    assert_eq!(missing(&*table, &options, &store).unwrap().len(), left + 1);
+    assert_eq!(table.missing(&options, &store).unwrap().len(), left + 1);
     draw(&store).unwrap();
     let rows = csv_rows(&store, "table3.csv");
     assert_eq!(rows.iter().filter(|row| row.contains(",run,")).count(), 1);

@@ -3,7 +3,7 @@
 use crate::failure::bad_input;
 use crate::interrupt;
 use geodp_data::default_data_dir;
-use geodp_lab::{Cell, Error, Experiment, Observer, Options, Size, Store};
+use geodp_lab::{AnyExperiment, Cell, CellObserver, Error, Options, Size, Store};
 use geodp_report::format;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -142,14 +142,14 @@ fn run_all(
     }
     let mut expected = 0.0;
     for experiment in &chosen {
-        let left = geodp_lab::missing(&**experiment, options, &store).map_err(classify)?;
+        let left = experiment.missing(options, &store).map_err(classify)?;
         expected += seconds(&left);
     }
     eprintln!("expected time on two cores that do nothing else: {}", about(expected));
     let stop = interrupt::flag()?;
     for experiment in &chosen {
         let mut bar = CellBar::new(experiment.id(), json);
-        let ended = geodp_lab::run(&**experiment, options, &store, &mut bar, stop);
+        let ended = experiment.run_missing(options, &store, &mut bar, stop);
         bar.bar.finish_and_clear();
         if let Err(Error::Interrupted) = ended {
             geodp_lab::draw(&store).map_err(classify)?;
@@ -163,7 +163,7 @@ fn run_all(
     Ok(())
 }
 
-fn choose(names: &[String]) -> anyhow::Result<Vec<Box<dyn Experiment>>> {
+fn choose(names: &[String]) -> anyhow::Result<Vec<Box<dyn AnyExperiment>>> {
     let catalogue = geodp_lab::catalogue();
     let known: Vec<&str> = catalogue.iter().map(|e| e.id()).collect();
     if let Some(name) = names.iter().find(|n| *n != "all" && !known.contains(&n.as_str())) {
@@ -172,7 +172,7 @@ fn choose(names: &[String]) -> anyhow::Result<Vec<Box<dyn Experiment>>> {
             known.join(", ")
         )));
     }
-    let wanted = |e: &dyn Experiment| names.iter().any(|n| n == "all" || n == e.id());
+    let wanted = |e: &dyn AnyExperiment| names.iter().any(|n| n == "all" || n == e.id());
     Ok(catalogue.into_iter().filter(|e| wanted(&**e)).collect())
 }
 
@@ -200,6 +200,7 @@ fn classify(error: Error) -> anyhow::Error {
         Error::AlreadyThere { .. }
         | Error::OtherSettings { .. }
         | Error::DamagedCell { .. }
+        | Error::Missing { .. }
         | Error::Argument(_)
         | Error::Data(_) => bad_input(error),
         _ => error.into(),
@@ -232,7 +233,7 @@ impl CellBar {
 /// Parts of a cell that the bar can show.
 const PARTS: u64 = 1000;
 
-impl Observer for CellBar {
+impl CellObserver for CellBar {
     fn on_cell(&mut self, cell: &Cell, number: usize, of: usize) {
         self.number = number;
         self.bar.set_length(of as u64 * PARTS);

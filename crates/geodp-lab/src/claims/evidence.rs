@@ -3,11 +3,12 @@
 
 use super::accuracy::{self, Difference};
 use super::checks::{Bias, Identity, Knobs};
+use super::{Checked, Claims};
 use crate::direction::measure::Errors;
 use crate::direction::{Direction, Pooled};
-use crate::experiment::Experiment;
-use crate::logistic::Logistic;
+use crate::experiment::{Experiment, FinishedOf};
 use crate::logistic::curves::{Curve, Protocol};
+use crate::logistic::{Logistic, losses_of};
 use crate::runtime::{Runtime, Times};
 use crate::store::Store;
 use crate::tables::Table;
@@ -86,20 +87,25 @@ pub struct PrivacyRow {
 }
 
 impl Evidence {
-    /// Gathers what a store has.
+    /// Gathers what a store has; `checks` are the finished cells of the claims themselves.
     ///
     /// # Errors
     /// A store that cannot be read.
-    pub fn gather(store: &Store) -> Result<Self, Error> {
-        let mut evidence = Self {
-            bias: store.result("claims", "bias")?,
-            knobs: store.result("claims", "knobs")?,
-            identity: store.result("claims", "identity")?,
-            times: Runtime::times(store)?,
-            ..Self::default()
-        };
+    pub fn gather(checks: &FinishedOf<Claims>, store: &Store) -> Result<Self, Error> {
+        let mut evidence = Self::default();
+        for checked in checks.results() {
+            match checked {
+                Checked::Bias(found) => evidence.bias = Some(*found),
+                Checked::Knobs(found) => evidence.knobs = Some(found.clone()),
+                Checked::Identity(found) => evidence.identity = Some(found.clone()),
+            }
+        }
+        if let Some(finished) = store.finished(&Runtime)? {
+            evidence.times = finished.results().copied().collect();
+        }
         for figure in [Direction::figure1(), Direction::figure3(), Direction::figure4()] {
-            let Some(Pooled { errors, .. }) = figure.pooled(store)? else { continue };
+            let Some(finished) = store.finished(&figure)? else { continue };
+            let Some(Pooled { errors, .. }) = figure.pooled(&finished) else { continue };
             let points: Vec<DirectionPoint> = errors.iter().map(point).collect();
             let mut rest = points.as_slice();
             for panel in figure.panels() {
@@ -111,19 +117,22 @@ impl Evidence {
             }
             evidence.directions.extend(points);
         }
-        for protocol in Protocol::ALL {
-            evidence.logistic.extend(logistic(store, protocol)?.map(|losses| (protocol, losses)));
+        if let Some(finished) = store.finished(&Logistic::default())? {
+            for protocol in Protocol::ALL {
+                let losses = logistic(&finished, protocol);
+                evidence.logistic.extend(losses.map(|losses| (protocol, losses)));
+            }
         }
         let mut tables = Vec::new();
         for table in [Table::two(), Table::three()] {
-            tables.push((table.id(), table.lines(store)?));
+            tables.push((table.id(), lines_of(&table, store)?));
         }
         let spread = accuracy::pooled_std(tables.iter().flat_map(|(_, lines)| lines));
         for (id, lines) in &tables {
             evidence.accuracy.extend(accuracy::differences(id, lines, spread));
             evidence.privacy.extend(privacy_rows(lines));
         }
-        let lines = Table::equal_privacy().lines(store)?;
+        let lines = lines_of(&Table::equal_privacy(), store)?;
         let (dp, geodp) = equal::sides(&lines);
         let reading = Reading::Largest;
         let comparison =
@@ -131,6 +140,11 @@ impl Evidence {
         evidence.equal = (comparison.compared > 0).then_some(comparison);
         Ok(evidence)
     }
+}
+
+/// A table's lines, all of them empty if it was never begun.
+fn lines_of(table: &Table, store: &Store) -> Result<Vec<Line>, Error> {
+    Ok(table.lines(&store.finished(table)?.unwrap_or_default()))
 }
 
 fn point(errors: &Errors) -> DirectionPoint {
@@ -146,26 +160,25 @@ fn point(errors: &Errors) -> DirectionPoint {
 }
 
 /// Final losses of one protocol, if all of them were run.
-fn logistic(store: &Store, protocol: Protocol) -> Result<Option<LogisticLosses>, Error> {
+fn logistic(finished: &FinishedOf<Logistic>, protocol: Protocol) -> Option<LogisticLosses> {
     let last = |mechanism: Mechanism, batch: u64, sigma: f64| {
         let curve = Curve { mechanism, batch, sigma };
-        let losses = Logistic::losses(store, protocol, &curve)?;
-        let finals: Vec<f64> = losses.iter().map(|l| l.last()).collect();
-        Ok::<f64, Error>(stats::mean(&finals))
+        let losses = losses_of(finished, protocol, &curve);
+        stats::mean(&losses.iter().map(|l| l.last()).collect::<Vec<_>>())
     };
     let mut pairs = Vec::new();
     for (beta, batch, sigma) in
         [(1.0, 4096, 1.0), (0.5, 2048, 10.0), (1.0, 256, 0.1), (1.0, 256, 0.01)]
     {
-        let dp = last(Mechanism::Dp, batch, sigma)?;
-        let geodp = last(Mechanism::Geodp { beta }, batch, sigma)?;
+        let dp = last(Mechanism::Dp, batch, sigma);
+        let geodp = last(Mechanism::Geodp { beta }, batch, sigma);
         pairs.push((format!("B = {batch}, σ = {sigma}, β = {beta}"), dp, geodp));
     }
     if pairs.iter().any(|(_, dp, geodp)| dp.is_nan() || geodp.is_nan()) {
-        return Ok(None);
+        return None;
     }
     let small = |sigma| last(Mechanism::Dp, 256, sigma);
-    Ok(Some(LogisticLosses { pairs, dp_small_sigma: (small(0.1)?, small(0.01)?) }))
+    Some(LogisticLosses { pairs, dp_small_sigma: (small(0.1), small(0.01)) })
 }
 
 /// The GeoDP rows without add-ons that were measured, each beside DP's certified ε.

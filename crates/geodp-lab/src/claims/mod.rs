@@ -9,21 +9,41 @@ mod training;
 
 use crate::Error;
 use crate::direction::measure;
-use crate::experiment::{Cell, Desk, Drawn, Experiment};
+use crate::experiment::{Cell, CellContext, Drawn, Experiment, FinishedOf, PageContext};
 use crate::options::{Options, Size};
-use crate::store::Store;
-use checks::Effort;
+use checks::{Bias, Effort, Identity, Knobs};
 use evidence::Evidence;
 use geodp_report::{Table, Text, Tone, csv};
 use judge::{Judged, Verdict, judge};
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// The claims, with three measurements of their own.
 #[derive(Debug, Default)]
 pub struct Claims;
 
-const CHECKS: [&str; 3] = ["bias", "knobs", "identity"];
+/// One of the measurements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Check {
+    /// For Claim 2.
+    Bias,
+    /// For Claim 3.
+    Knobs,
+    /// For Claim 4.
+    Identity,
+}
+
+/// What a measurement found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Checked {
+    /// Of [`Check::Bias`].
+    Bias(Bias),
+    /// Of [`Check::Knobs`].
+    Knobs(Knobs),
+    /// Of [`Check::Identity`].
+    Identity(Identity),
+}
 
 fn effort(size: Size) -> Effort {
     match size {
@@ -34,6 +54,12 @@ fn effort(size: Size) -> Effort {
 }
 
 impl Experiment for Claims {
+    type Job = Check;
+    type Result = Checked;
+
+    /// Most claims are judged by the cells of other experiments.
+    const DRAWN_WITHOUT_CELLS: bool = true;
+
     fn id(&self) -> &'static str {
         "claims"
     }
@@ -42,47 +68,59 @@ impl Experiment for Claims {
         "The nine claims"
     }
 
-    fn cells(&self, options: &Options) -> Vec<Cell> {
+    fn jobs(&self, _: &Options) -> Vec<Check> {
+        vec![Check::Bias, Check::Knobs, Check::Identity]
+    }
+
+    fn cell(&self, check: &Check, options: &Options) -> Cell {
         let Effort { dim, gradients, repeats } = effort(options.size);
-        let cell = |key: &str| Cell {
+        let key = match check {
+            Check::Bias => "bias",
+            Check::Knobs => "knobs",
+            Check::Identity => "identity",
+        };
+        Cell {
             key: key.to_owned(),
             config: json!({ "dim": dim, "gradients": gradients, "repeats": repeats }),
             seed: checks::SEED,
             expected_seconds: gradients as f64 / 2000.0 + 1.0,
-        };
-        CHECKS.iter().map(|key| cell(key)).collect()
+        }
     }
 
-    fn run(&self, cell: &Cell, desk: &mut Desk<'_>) -> Result<Value, Error> {
-        let effort = effort(desk.options.size);
-        let records = measure::records(&desk.options.data_dir)?;
-        let mut tick = |share: f64| desk.tick(share);
-        let value = match cell.key.as_str() {
-            "bias" => serde_json::to_value(checks::bias(effort, &records, &mut tick)?),
-            "knobs" => serde_json::to_value(checks::knobs(effort, &records, &mut tick)?),
-            _ => serde_json::to_value(checks::identity(effort, &records, &mut tick)?),
-        };
-        Ok(value.unwrap_or_default())
+    fn run(&self, check: &Check, context: &mut CellContext<'_>) -> Result<Checked, Error> {
+        let effort = effort(context.options.size);
+        let records = measure::records(&context.options.data_dir)?;
+        let mut tick = |share: f64| context.tick(share);
+        Ok(match check {
+            Check::Bias => Checked::Bias(checks::bias(effort, &records, &mut tick)?),
+            Check::Knobs => Checked::Knobs(checks::knobs(effort, &records, &mut tick)?),
+            Check::Identity => Checked::Identity(checks::identity(effort, &records, &mut tick)?),
+        })
     }
 
-    fn draw(&self, store: &Store) -> Result<Option<Drawn>, Error> {
-        draw(store, &BTreeMap::new()).map(Some)
+    fn draw(&self, finished: &FinishedOf<Self>, page: &PageContext<'_>) -> Result<Drawn, Error> {
+        let judged = judge(&Evidence::gather(finished, page.store)?);
+        let mut drawn = Drawn::new(self.title());
+        drawn.leads = true;
+        drawn.files.push(("claims.csv".into(), to_csv(&judged)));
+        Ok(drawn.with(|section| {
+            let section = section
+                .paragraph(
+                    "Each verdict is computed from the numbers on this page by a rule, which stands \
+                     with the numbers below. Every ε says of which kind it is.",
+                )
+                .table(verdict_table(&judged, page))
+                .subheading("What was found, and by which rule it was judged");
+            judged.iter().fold(section, |section, claim| section.paragraph(explanation(claim)))
+        }))
     }
 }
 
-/// The claims as a section; `labels` are those of the figures on the page, by name.
-///
-/// # Errors
-/// A store that cannot be read.
-pub fn draw(store: &Store, labels: &BTreeMap<String, String>) -> Result<Drawn, Error> {
-    let judged = judge(&Evidence::gather(store)?);
-    let mut drawn = Drawn::new("The nine claims");
-    for key in CHECKS {
-        drawn.missing += usize::from(store.read("claims", key)?.is_none());
-    }
+/// Every claim with its verdict and a link to the figure that shows its numbers.
+fn verdict_table(judged: &[Judged], page: &PageContext<'_>) -> Table {
     let mut table = Table::new(["", "the paper’s claim", "verdict", "see"]);
-    for claim in &judged {
-        let see = match (claim.figure, labels.get(claim.figure)) {
+    for claim in judged {
+        let see = match (claim.figure, page.labels.get(claim.figure)) {
             ("", _) => Text::default(),
             (name, Some(label)) => Text::default().link(label, format!("#{name}")),
             (name, None) => Text::from(name),
@@ -90,25 +128,17 @@ pub fn draw(store: &Store, labels: &BTreeMap<String, String>) -> Result<Drawn, E
         let number = Text::from(claim.number.to_string());
         table = table.row([number, Text::from(claim.claim), badge(&claim.verdict), see]);
     }
-    drawn.files.push(("claims.csv".into(), to_csv(&judged)));
-    Ok(drawn.with(|mut section| {
-        section = section
-            .paragraph(
-                "Each verdict is computed from the numbers on this page by a rule, which stands with \
-                 the numbers below. Every ε says of which kind it is.",
-            )
-            .table(table)
-            .subheading("What was found, and by which rule it was judged");
-        for claim in &judged {
-            let finding = match &claim.verdict {
-                Verdict::NotRun(needs) => format!("Not run: needs {needs}."),
-                _ => claim.finding.clone(),
-            };
-            let text = Text::default().strong(format!("Claim {}. ", claim.number)).plain(finding);
-            section = section.paragraph(text.plain(format!(" Rule: {}", claim.rule)));
-        }
-        section
-    }))
+    table
+}
+
+/// What was found, and the rule.
+fn explanation(claim: &Judged) -> Text {
+    let finding = match &claim.verdict {
+        Verdict::NotRun(needs) => format!("Not run: needs {needs}."),
+        _ => claim.finding.clone(),
+    };
+    let text = Text::default().strong(format!("Claim {}. ", claim.number)).plain(finding);
+    text.plain(format!(" Rule: {}", claim.rule))
 }
 
 impl Verdict {

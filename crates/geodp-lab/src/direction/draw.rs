@@ -3,21 +3,15 @@
 use super::measure::Errors;
 use super::panels::{Panel, Vary};
 use super::{Direction, Pooled};
-use crate::experiment::Drawn;
-use crate::store::Store;
-use crate::{Error, stats};
+use crate::experiment::{Drawn, FinishedOf};
+use crate::stats;
 use geodp_report::{Axis, Callout, Chart, Role, Series, csv, format};
 
-pub(super) fn draw(figure: &Direction, store: &Store) -> Result<Option<Drawn>, Error> {
-    if store.settings(figure.id)?.is_none() {
-        return Ok(None);
-    }
+pub(super) fn draw(figure: &Direction, finished: &FinishedOf<Direction>) -> Drawn {
     let mut drawn = Drawn::new(figure.title);
-    let Some(pooled) = figure.pooled(store)? else {
-        drawn.missing = 1;
-        return Ok(Some(drawn.with(|s| s.callout(Callout::Info, "Not run yet."))));
+    let Some(pooled) = figure.pooled(finished) else {
+        return drawn.with(|s| s.callout(Callout::Info, "Not run yet."));
     };
-    drawn.missing = (pooled.of - pooled.groups) as usize;
     drawn.files.push((format!("{}.csv", figure.id), to_csv(figure, &pooled)));
     drawn = drawn.with(|section| section.paragraph(about(&pooled)));
     let mut errors = pooled.errors.as_slice();
@@ -28,7 +22,7 @@ pub(super) fn draw(figure: &Direction, store: &Store) -> Result<Option<Drawn>, E
         let label = format!("Figure {}", place(figure, panel));
         drawn = drawn.figure(&name, &label, &chart(figure, panel, own), caption(panel, own));
     }
-    Ok(Some(drawn))
+    drawn
 }
 
 /// Number and, where there are several panels, letter: `3a`.

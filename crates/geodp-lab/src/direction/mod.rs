@@ -8,13 +8,12 @@ pub mod measure;
 pub mod panels;
 
 use crate::Error;
-use crate::experiment::{Cell, Desk, Drawn, Experiment};
+use crate::experiment::{Cell, CellContext, Drawn, Experiment, FinishedOf, PageContext};
 use crate::options::{Options, Size};
-use crate::store::Store;
 use geodp_data::Dataset;
 use measure::{Effort, Errors, Group};
 use panels::{Panel, Point};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::cell::OnceCell;
 use std::path::Path;
 
@@ -82,29 +81,13 @@ impl Direction {
 
     /// The pooled repeats of every point, by panel, and the data set's name; `None` if no group is
     /// finished.
-    ///
-    /// # Errors
-    /// A store that cannot be read.
-    pub fn pooled(&self, store: &Store) -> Result<Option<Pooled>, Error> {
-        let Some(settings) = store.settings(self.id)? else { return Ok(None) };
-        let mut pooled: Option<Pooled> = None;
-        let of = Self::groups(settings.size);
-        for seed in 0..of {
-            let Some(group) = store.result::<Group>(self.id, &key(seed))? else { continue };
-            match &mut pooled {
-                None => {
-                    let Group { dataset, whole_dim, errors } = group;
-                    pooled = Some(Pooled { dataset, whole_dim, groups: 1, of, errors });
-                }
-                Some(pooled) => pooled.add(group),
-            }
-        }
-        Ok(pooled.map(Pooled::finished))
+    pub fn pooled(&self, finished: &FinishedOf<Self>) -> Option<Pooled> {
+        let mut groups = finished.results();
+        let Group { dataset, whole_dim, errors } = groups.next()?.clone();
+        let mut pooled = Pooled { dataset, whole_dim, groups: 1, errors };
+        groups.for_each(|group| pooled.add(group));
+        Some(pooled.finished())
     }
-}
-
-fn key(group: u64) -> String {
-    format!("group{group}")
 }
 
 /// All finished groups together.
@@ -116,19 +99,17 @@ pub struct Pooled {
     pub whole_dim: usize,
     /// Groups finished.
     pub groups: u64,
-    /// Groups asked for.
-    pub of: u64,
-    /// One entry a point, in the order of the panels.
+    /// One entry per point, in the order of the panels.
     pub errors: Vec<Errors>,
 }
 
 impl Pooled {
-    fn add(&mut self, group: Group) {
-        for (all, more) in self.errors.iter_mut().zip(group.errors) {
-            all.dp_direction.extend(more.dp_direction);
-            all.geodp_direction.extend(more.geodp_direction);
-            all.dp_gradient.extend(more.dp_gradient);
-            all.geodp_gradient.extend(more.geodp_gradient);
+    fn add(&mut self, group: &Group) {
+        for (all, more) in self.errors.iter_mut().zip(&group.errors) {
+            all.dp_direction.extend(&more.dp_direction);
+            all.geodp_direction.extend(&more.geodp_direction);
+            all.dp_gradient.extend(&more.dp_gradient);
+            all.geodp_gradient.extend(&more.geodp_gradient);
             // Expected values are means over groups: sums here, divided in `finished`.
             all.dp_theory += more.dp_theory;
             all.geodp_theory += more.geodp_theory;
@@ -148,6 +129,10 @@ impl Pooled {
 }
 
 impl Experiment for Direction {
+    /// The number of a group of gradients.
+    type Job = u64;
+    type Result = Group;
+
     fn id(&self) -> &'static str {
         self.id
     }
@@ -156,38 +141,36 @@ impl Experiment for Direction {
         self.title
     }
 
-    fn cells(&self, options: &Options) -> Vec<Cell> {
+    fn jobs(&self, options: &Options) -> Vec<u64> {
+        (0..Self::groups(options.size)).collect()
+    }
+
+    fn cell(&self, group: &u64, options: &Options) -> Cell {
         let points = self.points();
         let longest = points.iter().map(|p| p.batch).max().unwrap_or(0) as f64;
-        (0..Self::groups(options.size))
-            .map(|seed| {
-                let effort = Self::effort(options.size, seed);
-                let coordinates: usize = points.iter().map(|p| p.dim).sum();
-                let perturbed = coordinates as f64 * effort.repeats as f64;
-                Cell {
-                    key: key(seed),
-                    config: json!({
-                        "points": points,
-                        "repeats": effort.repeats,
-                        "clip_norm": measure::CLIP_NORM,
-                        "gradients_divided_by": effort.divide,
-                    }),
-                    seed,
-                    expected_seconds: longest / effort.divide as f64 / 2500.0 + perturbed / 8e6,
-                }
-            })
-            .collect()
+        let effort = Self::effort(options.size, *group);
+        let coordinates: usize = points.iter().map(|p| p.dim).sum();
+        let perturbed = coordinates as f64 * effort.repeats as f64;
+        Cell {
+            key: format!("group{group}"),
+            config: json!({
+                "points": points,
+                "repeats": effort.repeats,
+                "clip_norm": measure::CLIP_NORM,
+                "gradients_divided_by": effort.divide,
+            }),
+            seed: *group,
+            expected_seconds: longest / effort.divide as f64 / 2500.0 + perturbed / 8e6,
+        }
     }
 
-    fn run(&self, cell: &Cell, desk: &mut Desk<'_>) -> Result<Value, Error> {
-        let effort = Self::effort(desk.options.size, cell.seed);
-        let records = self.records(&desk.options.data_dir)?;
-        let mut tick = |share: f64| desk.tick(share);
-        let group = measure::measure(&self.points(), effort, records, &mut tick)?;
-        Ok(serde_json::to_value(group).unwrap_or_default())
+    fn run(&self, group: &u64, context: &mut CellContext<'_>) -> Result<Group, Error> {
+        let effort = Self::effort(context.options.size, *group);
+        let records = self.records(&context.options.data_dir)?;
+        measure::measure(&self.points(), effort, records, &mut |share| context.tick(share))
     }
 
-    fn draw(&self, store: &Store) -> Result<Option<Drawn>, Error> {
-        draw::draw(self, store)
+    fn draw(&self, finished: &FinishedOf<Self>, _: &PageContext<'_>) -> Result<Drawn, Error> {
+        Ok(draw::draw(self, finished))
     }
 }

@@ -2,6 +2,7 @@
 
 use geodp_mechanism::Mechanism;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// Two ways to run the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,10 +28,9 @@ impl Protocol {
 }
 
 /// One training.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Curve {
     /// How its gradients are perturbed.
-    #[serde(flatten)]
     pub mechanism: Mechanism,
     /// B.
     pub batch: u64,
@@ -51,6 +51,16 @@ impl Curve {
                 format!("geodp-certified-b{}-sigma{}", self.batch, self.sigma)
             }
         }
+    }
+
+    /// What its cells say was run. These words are in every cell on disk: they must not change.
+    pub fn config(&self) -> Value {
+        let perturbation = match self.mechanism {
+            Mechanism::None => json!("none"),
+            Mechanism::Dp => json!("dp"),
+            Mechanism::Geodp { beta } => json!({ "geodp": beta }),
+        };
+        json!({ "perturbation": perturbation, "batch": self.batch, "sigma": self.sigma })
     }
 
     /// Name in legends; `vary` is what the panel varies.

@@ -2,23 +2,18 @@
 
 use super::curves::{Curve, Panel, Protocol, panels};
 use super::train::{FAIR_RATE, Losses};
-use super::{Logistic, trainings};
-use crate::experiment::Drawn;
-use crate::store::Store;
-use crate::{Error, stats};
+use super::{Logistic, curves_by_protocol, losses_of};
+use crate::experiment::{Drawn, FinishedOf};
+use crate::stats;
 use geodp_mechanism::Mechanism;
 use geodp_report::{Axis, Chart, Role, Series, Table, csv, format};
 
-pub(super) fn draw(store: &Store) -> Result<Option<Drawn>, Error> {
-    if store.settings("fig5")?.is_none() {
-        return Ok(None);
-    }
-    let mut drawn = Drawn::new("Figure 5: logistic regression under two protocols");
-    let mut runs = Vec::new();
-    for (protocol, curve) in trainings() {
-        runs.push((protocol, curve, Logistic::losses(store, protocol, &curve)?));
-    }
-    drawn.missing = runs.iter().filter(|(_, _, losses)| losses.is_empty()).count();
+pub(super) fn draw(title: &str, finished: &FinishedOf<Logistic>) -> Drawn {
+    let mut drawn = Drawn::new(title);
+    let all = curves_by_protocol().into_iter();
+    let runs: Vec<Run<'_>> = all
+        .map(|(protocol, curve)| (protocol, curve, losses_of(finished, protocol, &curve)))
+        .collect();
     drawn.files.push(("fig5-final.csv".into(), to_csv(&runs)));
     drawn = drawn.with(|section| section.paragraph(about()).table(final_table(&runs)));
     for panel in panels() {
@@ -29,19 +24,20 @@ pub(super) fn draw(store: &Store) -> Result<Option<Drawn>, Error> {
             drawn = drawn.figure(&name, &label, &figure, caption(&panel, protocol, &runs));
         }
     }
-    Ok(Some(drawn))
+    drawn
 }
 
-type Run = (Protocol, Curve, Vec<Losses>);
+/// A curve under a protocol, with the losses of each finished seed.
+type Run<'a> = (Protocol, Curve, Vec<&'a Losses>);
 
-fn find<'a>(runs: &'a [Run], protocol: Protocol, curve: &Curve) -> &'a [Losses] {
+fn find<'a>(runs: &'a [Run<'a>], protocol: Protocol, curve: &Curve) -> &'a [&'a Losses] {
     let found = runs.iter().find(|(p, c, _)| *p == protocol && c == curve);
     found.map_or(&[], |(_, _, losses)| losses)
 }
 
 /// Mean final loss over seeds; not a number if not run.
-fn final_loss(losses: &[Losses]) -> f64 {
-    stats::mean(&losses.iter().map(Losses::last).collect::<Vec<_>>())
+fn final_loss(losses: &[&Losses]) -> f64 {
+    stats::mean(&losses.iter().map(|losses| losses.last()).collect::<Vec<_>>())
 }
 
 fn about() -> String {
@@ -55,7 +51,7 @@ fn about() -> String {
     )
 }
 
-fn final_table(runs: &[Run]) -> Table {
+fn final_table(runs: &[Run<'_>]) -> Table {
     let mut table = Table::new(["training", "B", "σ", "β", "released", "fair"])
         .caption("Training loss after the last iteration, mean over seeds.");
     let fair_of = |curve: &Curve| final_loss(find(runs, Protocol::Fair, curve));
@@ -79,7 +75,7 @@ fn final_table(runs: &[Run]) -> Table {
     table
 }
 
-fn chart(panel: &Panel, protocol: Protocol, runs: &[Run]) -> Chart {
+fn chart(panel: &Panel, protocol: Protocol, runs: &[Run<'_>]) -> Chart {
     let title = format!("5{}, {}: {}", panel.letter, protocol.name(), panel.fixed);
     let mut chart = Chart::new(title, Axis::linear("iteration"), Axis::log("training loss"));
     for curve in &panel.curves {
@@ -103,7 +99,7 @@ fn chart(panel: &Panel, protocol: Protocol, runs: &[Run]) -> Chart {
 }
 
 /// Final losses, in words.
-fn caption(panel: &Panel, protocol: Protocol, runs: &[Run]) -> String {
+fn caption(panel: &Panel, protocol: Protocol, runs: &[Run<'_>]) -> String {
     let values: Vec<String> = panel
         .curves
         .iter()
@@ -126,7 +122,7 @@ fn caption(panel: &Panel, protocol: Protocol, runs: &[Run]) -> String {
     format!("Protocol {}: {what}. Final loss: {}.", protocol.name(), values.join("; "))
 }
 
-fn to_csv(runs: &[Run]) -> String {
+fn to_csv(runs: &[Run<'_>]) -> String {
     let header = ["protocol", "training", "beta", "batch", "sigma", "final_loss_mean", "seeds"];
     let rows = runs.iter().map(|(protocol, curve, losses)| {
         let (name, beta) = match curve.mechanism {

@@ -5,11 +5,10 @@ mod draw;
 pub mod train;
 
 use crate::Error;
-use crate::experiment::{Cell, Desk, Drawn, Experiment};
+use crate::experiment::{Cell, CellContext, Drawn, Experiment, FinishedOf, PageContext};
 use crate::options::{Options, Size};
-use crate::store::Store;
 use curves::{Curve, Protocol};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::cell::OnceCell;
 use train::{Digits, Losses};
 
@@ -19,8 +18,19 @@ pub struct Logistic {
     digits: OnceCell<Digits>,
 }
 
-/// Every training of the figure: (protocol, curve), each once.
-fn trainings() -> Vec<(Protocol, Curve)> {
+/// One training: a curve under a protocol, with a seed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Training {
+    /// How it is run.
+    pub protocol: Protocol,
+    /// What is run.
+    pub curve: Curve,
+    /// Decides batches and noise.
+    pub seed: u64,
+}
+
+/// Every curve of the figure under each protocol, each once.
+fn curves_by_protocol() -> Vec<(Protocol, Curve)> {
     let mut all: Vec<(Protocol, Curve)> = Vec::new();
     for protocol in Protocol::ALL {
         for curve in curves::panels().into_iter().flat_map(|panel| panel.curves) {
@@ -32,10 +42,6 @@ fn trainings() -> Vec<(Protocol, Curve)> {
     all
 }
 
-fn key(protocol: Protocol, curve: &Curve, seed: u64) -> String {
-    format!("{}-{}-seed{seed}", protocol.name(), curve.key())
-}
-
 impl Logistic {
     fn digits(&self, size: Size) -> Result<&Digits, Error> {
         if let Some(digits) = self.digits.get() {
@@ -44,22 +50,22 @@ impl Logistic {
         let digits = if size == Size::Tiny { Digits::open(64, 10) } else { Digits::open(1, 350) }?;
         Ok(self.digits.get_or_init(|| digits))
     }
+}
 
-    /// Losses of every finished seed of a curve.
-    ///
-    /// # Errors
-    /// A store that cannot be read.
-    pub fn losses(store: &Store, protocol: Protocol, curve: &Curve) -> Result<Vec<Losses>, Error> {
-        let seeds = store.settings("fig5")?.map_or(0, |s| s.seeds);
-        let mut all = Vec::new();
-        for seed in 0..seeds {
-            all.extend(store.result::<Losses>("fig5", &key(protocol, curve, seed))?);
-        }
-        Ok(all)
-    }
+/// Losses of every finished seed of a curve.
+pub fn losses_of<'a>(
+    finished: &'a FinishedOf<Logistic>,
+    protocol: Protocol,
+    curve: &Curve,
+) -> Vec<&'a Losses> {
+    let own = |job: &Training| job.protocol == protocol && job.curve == *curve;
+    finished.pairs.iter().filter(|(job, _)| own(job)).map(|(_, losses)| losses).collect()
 }
 
 impl Experiment for Logistic {
+    type Job = Training;
+    type Result = Losses;
+
     fn id(&self) -> &'static str {
         "fig5"
     }
@@ -68,29 +74,30 @@ impl Experiment for Logistic {
         "Figure 5: logistic regression under two protocols"
     }
 
-    fn cells(&self, options: &Options) -> Vec<Cell> {
-        let seeds = 0..options.seeds;
-        seeds
-            .flat_map(|seed| trainings().into_iter().map(move |(p, c)| (p, c, seed)))
-            .map(|(protocol, curve, seed)| Cell {
-                key: key(protocol, &curve, seed),
-                config: json!({ "protocol": protocol, "curve": curve }),
-                seed,
-                expected_seconds: 2.0,
-            })
-            .collect()
+    fn jobs(&self, options: &Options) -> Vec<Training> {
+        let of_seed = |seed| {
+            let all = curves_by_protocol().into_iter();
+            all.map(move |(protocol, curve)| Training { protocol, curve, seed })
+        };
+        (0..options.seeds).flat_map(of_seed).collect()
     }
 
-    fn run(&self, cell: &Cell, desk: &mut Desk<'_>) -> Result<Value, Error> {
-        let found = trainings().into_iter().find(|(p, c)| key(*p, c, cell.seed) == cell.key);
-        let (protocol, curve) =
-            found.ok_or_else(|| Error::Argument(format!("no cell {}", cell.key)))?;
-        let digits = self.digits(desk.options.size)?;
-        let losses = digits.train(protocol, &curve, cell.seed, &mut |share| desk.tick(share))?;
-        Ok(serde_json::to_value(losses).unwrap_or_default())
+    fn cell(&self, job: &Training, _: &Options) -> Cell {
+        let Training { protocol, curve, seed } = job;
+        Cell {
+            key: format!("{}-{}-seed{seed}", protocol.name(), curve.key()),
+            config: json!({ "protocol": protocol, "curve": curve.config() }),
+            seed: *seed,
+            expected_seconds: 2.0,
+        }
     }
 
-    fn draw(&self, store: &Store) -> Result<Option<Drawn>, Error> {
-        draw::draw(store)
+    fn run(&self, job: &Training, context: &mut CellContext<'_>) -> Result<Losses, Error> {
+        let digits = self.digits(context.options.size)?;
+        digits.train(job.protocol, &job.curve, job.seed, &mut |share| context.tick(share))
+    }
+
+    fn draw(&self, finished: &FinishedOf<Self>, _: &PageContext<'_>) -> Result<Drawn, Error> {
+        Ok(draw::draw(self.title(), finished))
     }
 }

@@ -2,26 +2,26 @@
 
 use super::loss::Loss;
 use super::rows::{LARGE_BATCH, Noise, SMALL_BATCH};
-use super::star::Star;
 use super::summary::Line;
 use super::task::Which;
-use super::{STAR_KEY, Table, rate, sheet, train};
+use super::{Found, Table, rate, sheet, train};
 use crate::Error;
-use crate::experiment::Drawn;
+use crate::experiment::{Drawn, FinishedOf};
 use crate::options::Options;
-use crate::store::{Settings, Store};
+use crate::store::Settings;
 use geodp_report::{Axis, Bars, Callout, Estimate, Role, format};
 
-/// Everything the store has of a table, or nothing if it was never begun.
-pub(super) fn draw(table: &Table, store: &Store) -> Result<Option<Drawn>, Error> {
-    let Some(settings) = store.settings(table.id)? else { return Ok(None) };
-    let lines = table.lines(store)?;
+/// Everything that is finished of a table.
+pub(super) fn draw(table: &Table, finished: &FinishedOf<Table>) -> Result<Drawn, Error> {
+    let lines = table.lines(finished);
     let mut drawn = Drawn::new(table.title);
-    drawn.missing = lines.iter().filter(|line| line.is_missing()).count();
     drawn.files.push((format!("{}.csv", table.id), sheet::to_csv(table, &lines)));
     drawn = drawn.with(|section| {
-        let section = section.paragraph(protocol(table, &settings));
-        let section = match drawn_missing(&lines) {
+        let section = match &finished.settings {
+            Some(settings) => section.paragraph(protocol(table, settings)),
+            None => section,
+        };
+        let section = match lines.iter().filter(|line| line.is_missing()).count() {
             0 => section,
             n => section.callout(
                 Callout::Info,
@@ -34,7 +34,7 @@ pub(super) fn draw(table: &Table, store: &Store) -> Result<Option<Drawn>, Error>
         let name = format!("{}-sigma{sigma}", table.id);
         let own: Vec<&Line> = lines.iter().filter(|l| l.sigma == *sigma).collect();
         let mut text = caption(column, *sigma, &own);
-        if let Some(share) = noise_share(table, *sigma, store)? {
+        if let Some(share) = noise_share(table, *sigma, finished)? {
             text += &format!(
                 " DP’s noise at B = {LARGE_BATCH} is {} % of the mean gradient’s length (median over \
                  a training without noise).",
@@ -44,18 +44,19 @@ pub(super) fn draw(table: &Table, store: &Store) -> Result<Option<Drawn>, Error>
         let label = format!("Table {}, σ = {sigma}", table.id.trim_start_matches("table"));
         drawn = drawn.figure(&name, &label, &bars(table, *sigma, &own), text);
     }
-    Ok(Some(drawn))
+    Ok(drawn)
 }
 
 /// How long DP's noise is beside the clipped mean gradient: σ·C·√d/B over the median ‖mean‖.
-fn noise_share(table: &Table, sigma: f64, store: &Store) -> Result<Option<f64>, Error> {
-    let Some(star) = store.result::<Star>(table.id, STAR_KEY)? else { return Ok(None) };
+fn noise_share(
+    table: &Table,
+    sigma: f64,
+    finished: &FinishedOf<Table>,
+) -> Result<Option<f64>, Error> {
+    let crossing = finished.results().find_map(Found::crossing_beta);
+    let Some(crossing) = crossing else { return Ok(None) };
     let dim = table.which.network()?.dim() as f64;
-    Ok(Some(sigma * dim.sqrt() / (LARGE_BATCH as f64 * star.mean_norm_over_clip)))
-}
-
-fn drawn_missing(lines: &[Line]) -> usize {
-    lines.iter().filter(|line| line.is_missing()).count()
+    Ok(Some(sigma * dim.sqrt() / (LARGE_BATCH as f64 * crossing.mean_norm_over_clip)))
 }
 
 /// How the numbers came about, in sentences.

@@ -8,8 +8,7 @@ use super::rows::Noise;
 use super::summary::Line;
 use super::{Table, draw as table_draw, sheet};
 use crate::Error;
-use crate::experiment::Drawn;
-use crate::store::Store;
+use crate::experiment::{Drawn, FinishedOf};
 use geodp_report::{Axis, Callout, Chart, Role, Series};
 
 /// A training as the comparison sees it.
@@ -90,25 +89,24 @@ pub fn sides(lines: &[Line]) -> (Vec<&Line>, Vec<&Line>) {
     lines.iter().partition(|line| line.row.method.noise == Noise::Dp)
 }
 
-pub(super) fn draw(table: &Table, store: &Store) -> Result<Option<Drawn>, Error> {
-    let Some(settings) = store.settings(table.id)? else { return Ok(None) };
-    let lines = table.lines(store)?;
+pub(super) fn draw(table: &Table, finished: &FinishedOf<Table>) -> Result<Drawn, Error> {
+    let lines = table.lines(finished);
     let mut drawn = Drawn::new(table.title);
-    drawn.missing = lines.iter().filter(|line| line.is_missing()).count();
     drawn.files.push((format!("{}.csv", table.id), sheet::to_csv(table, &lines)));
-    let protocol = table_draw::protocol(table, &settings);
     drawn = drawn.with(|section| {
-        section
-            .paragraph(
-                "Equal σ is not equal privacy: GeoDP scales its noise by a bound that nothing \
-                 enforces. Here every training stands at the ε its own records were measured to pay \
-                 (δ = 10⁻⁵, with amplification by sampling).",
-            )
-            .paragraph(protocol)
-            .callout(
-                Callout::Private,
-                "Measured ε depend on the records: they compare mechanisms, and are no guarantee.",
-            )
+        let section = section.paragraph(
+            "Equal σ is not equal privacy: GeoDP scales its noise by a bound that nothing enforces. \
+             Here every training stands at the ε its own records were measured to pay (δ = 10⁻⁵, \
+             with amplification by sampling).",
+        );
+        let section = match &finished.settings {
+            Some(settings) => section.paragraph(table_draw::protocol(table, settings)),
+            None => section,
+        };
+        section.callout(
+            Callout::Private,
+            "Measured ε depend on the records: they compare mechanisms, and are no guarantee.",
+        )
     });
     for (reading, name, word) in [
         (Reading::Largest, "privacy-largest", "largest"),
@@ -118,7 +116,7 @@ pub(super) fn draw(table: &Table, store: &Store) -> Result<Option<Drawn>, Error>
         let chart = chart(&lines, reading, word);
         drawn = drawn.figure(name, &label, &chart, caption(&lines, reading, word));
     }
-    Ok(Some(drawn.with(|section| section.table(table_draw::privacy_table(table, &lines)))))
+    Ok(drawn.with(|section| section.table(table_draw::privacy_table(table, &lines))))
 }
 
 fn chart(lines: &[Line], reading: Reading, word: &str) -> Chart {

@@ -4,32 +4,32 @@
 //! public grid searched for each perturbation, clipping rule, σ and B on a split of the training
 //! set ([`rate`]). The paper does not say which η it used.
 //!
-//! Cells: `rate-…` (a search), `beta-star`, and one training a row, σ and seed. The rows without
+//! Cells: `rate-…` (a search), `beta-star`, and one training per row, σ and seed. The rows without
 //! add-ons come first, then the add-ons, then further seeds.
 
+pub mod crossing;
 mod draw;
 pub mod equal;
 pub mod loss;
 pub mod rate;
 pub mod rows;
 mod sheet;
-pub mod star;
 pub mod summary;
 pub mod task;
 pub mod train;
 
 use crate::Error;
-use crate::experiment::{Cell, Desk, Drawn, Experiment};
+use crate::experiment::{Cell, CellContext, Drawn, Experiment, FinishedOf, PageContext};
 use crate::options::Options;
-use crate::store::Store;
+use crossing::CrossingBeta;
 use geodp_mechanism::Mechanism;
 use rate::Search;
 use rows::{Beta, Method, Noise, Row};
-use serde_json::{Value, json};
-use star::Star;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::cell::OnceCell;
 use task::{Task, Which};
-use train::Training;
+use train::{Outcome, Training};
 
 /// Table 2, Table 3, or the comparison at equal measured privacy: methods times σ.
 pub struct Table {
@@ -38,16 +38,45 @@ pub struct Table {
     which: Which,
     rows: Vec<Row>,
     sigmas: Vec<f64>,
-    draw: fn(&Table, &Store) -> Result<Option<Drawn>, Error>,
+    draw: fn(&Table, &FinishedOf<Table>) -> Result<Drawn, Error>,
+    /// A table whose finished cells it takes over where they are the same.
+    lender: Option<fn() -> Table>,
     task: OnceCell<Task>,
 }
 
 /// One piece of work of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Job {
-    Star,
+pub enum Job {
+    /// The measurement of β*.
+    CrossingBeta,
+    /// The search of η for a method at a σ.
     Rate(Method, f64),
+    /// The training of a method at a σ with a seed.
     Train(Method, f64, u64),
+}
+
+/// What a job found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Found {
+    /// Of [`Job::CrossingBeta`].
+    CrossingBeta(CrossingBeta),
+    /// Of [`Job::Rate`].
+    Search(Search),
+    /// Of [`Job::Train`].
+    Outcome(Box<Outcome>),
+}
+
+impl Found {
+    /// β*, if that is what was found.
+    pub fn crossing_beta(&self) -> Option<&CrossingBeta> {
+        if let Self::CrossingBeta(found) = self { Some(found) } else { None }
+    }
+
+    /// The search, if that is what was found.
+    pub fn search(&self) -> Option<&Search> {
+        if let Self::Search(found) = self { Some(found) } else { None }
+    }
 }
 
 impl Table {
@@ -60,6 +89,7 @@ impl Table {
             rows: rows::table2(),
             sigmas: rows::TABLE2_SIGMAS.to_vec(),
             draw: draw::draw,
+            lender: None,
             task: OnceCell::new(),
         }
     }
@@ -73,6 +103,7 @@ impl Table {
             rows: rows::table3(),
             sigmas: rows::TABLE3_SIGMAS.to_vec(),
             draw: draw::draw,
+            lender: None,
             task: OnceCell::new(),
         }
     }
@@ -86,6 +117,7 @@ impl Table {
             rows: rows::equal_privacy(),
             sigmas: rows::PRIVACY_SIGMAS.to_vec(),
             draw: equal::draw,
+            lender: Some(Table::two),
             task: OnceCell::new(),
         }
     }
@@ -103,15 +135,117 @@ impl Table {
         if method.noise == Noise::None { vec![0.0] } else { self.sigmas.clone() }
     }
 
-    /// Everything to do, the most wanted first, each search before the first training it serves.
-    fn jobs(&self, seeds: u64) -> Vec<Job> {
+    /// A method's mechanism; β* is what an earlier job found.
+    fn mechanism(&self, method: &Method, context: &CellContext<'_>) -> Result<Mechanism, Error> {
+        Ok(match method.noise {
+            Noise::None => Mechanism::None,
+            Noise::Dp => Mechanism::Dp,
+            Noise::Geodp { beta: Beta::Fixed(beta) } => Mechanism::Geodp { beta },
+            Noise::Geodp { beta: Beta::Crossing } => {
+                let found = self.needed(&Job::CrossingBeta, context)?;
+                let crossing = found.crossing_beta();
+                let beta = crossing.ok_or_else(|| self.lacks(&Job::CrossingBeta))?.beta;
+                Mechanism::Geodp { beta }
+            }
+        })
+    }
+
+    /// η of a method at a σ: what an earlier job found.
+    fn rate(&self, method: &Method, sigma: f64, context: &CellContext<'_>) -> Result<f64, Error> {
+        let job = Job::Rate(method.rate_owner(), sigma);
+        let found = self.needed(&job, context)?;
+        found.search().map(|search| search.chosen).ok_or_else(|| self.lacks(&job))
+    }
+
+    /// What an earlier job must have found.
+    fn needed(&self, job: &Job, context: &CellContext<'_>) -> Result<Found, Error> {
+        let found = context.store.result(self, job, context.options)?;
+        found.ok_or_else(|| self.lacks(job))
+    }
+
+    fn lacks(&self, job: &Job) -> Error {
+        Error::Missing { experiment: self.id, key: job.key() }
+    }
+
+    /// What the lender found in the same job, run with the same settings.
+    fn borrowed(&self, job: &Job, context: &CellContext<'_>) -> Result<Option<Found>, Error> {
+        match self.lender {
+            Some(lender) => context.store.result(&lender(), job, context.options),
+            None => Ok(None),
+        }
+    }
+
+    fn work(&self, job: &Job, context: &mut CellContext<'_>) -> Result<Found, Error> {
+        let task = self.task(context.options)?;
+        let scale = self.which.scale(context.options);
+        let (method, sigma) = job.method();
+        let mut training = Training {
+            network: &task.network,
+            data: &task.search,
+            method,
+            noise_multiplier: sigma,
+            mechanism: self.mechanism(&method, context)?,
+            learning_rate: scale.rates[scale.rates.len() / 2],
+            batch: method.batch / scale.divide,
+            epochs: scale.search_epochs(method.batch),
+            seed: 0,
+        };
+        if let Job::Train(method, sigma, seed) = *job {
+            training.data = &task.data;
+            training.learning_rate = self.rate(&method, sigma, context)?;
+            training.epochs = scale.epochs;
+            training.seed = seed;
+        }
+        let mut tick = |share: f64| context.tick(share);
+        Ok(match job {
+            Job::CrossingBeta => Found::CrossingBeta(crossing::measure(&training, &mut tick)?),
+            Job::Rate(..) => Found::Search(rate::search(&training, &scale.rates, &mut tick)?),
+            Job::Train(..) => Found::Outcome(Box::new(training.run(&mut tick)?)),
+        })
+    }
+}
+
+const CROSSING: Noise = Noise::Geodp { beta: Beta::Crossing };
+
+impl Job {
+    /// What is trained, at which σ.
+    fn method(&self) -> (Method, f64) {
+        match *self {
+            Job::CrossingBeta => (Method::plain(Noise::None, rows::LARGE_BATCH), 0.0),
+            Job::Rate(method, sigma) | Job::Train(method, sigma, _) => (method, sigma),
+        }
+    }
+
+    fn key(&self) -> String {
+        match self {
+            Job::CrossingBeta => "beta-star".to_owned(),
+            Job::Rate(method, sigma) => format!("rate-{}-sigma{sigma}", method.key()),
+            Job::Train(method, sigma, seed) => format!("{}-sigma{sigma}-seed{seed}", method.key()),
+        }
+    }
+}
+
+impl Experiment for Table {
+    type Job = Job;
+    type Result = Found;
+
+    fn id(&self) -> &'static str {
+        self.id
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    /// Each search comes before the first training it serves.
+    fn jobs(&self, options: &Options) -> Vec<Job> {
         let mut jobs: Vec<Job> = Vec::new();
-        for seed in 0..seeds {
+        for seed in 0..options.seeds {
             for add_ons in [false, true] {
                 for row in self.rows.iter().filter(|r| r.method.has_add_on() == add_ons) {
                     for sigma in self.columns(&row.method) {
                         let needed = [
-                            (row.method.noise == CROSSING).then_some(Job::Star),
+                            (row.method.noise == CROSSING).then_some(Job::CrossingBeta),
                             Some(Job::Rate(row.method.rate_owner(), sigma)),
                             Some(Job::Train(row.method, sigma, seed)),
                         ];
@@ -134,7 +268,7 @@ impl Table {
         let (method, sigma) = job.method();
         let search = searched * scale.search_epochs(method.batch) as f64;
         let (samples, seed) = match job {
-            Job::Star => (search * 2.0, 0),
+            Job::CrossingBeta => (search * 2.0, 0),
             Job::Rate(..) => (search * scale.rates.len() as f64, 0),
             Job::Train(_, _, seed) => (records * scale.epochs as f64, *seed),
         };
@@ -156,125 +290,14 @@ impl Table {
         }
     }
 
-    /// A method's mechanism; β* comes from the cell that measured it.
-    fn mechanism(&self, method: &Method, store: &Store) -> Result<Mechanism, Error> {
-        Ok(match method.noise {
-            Noise::None => Mechanism::None,
-            Noise::Dp => Mechanism::Dp,
-            Noise::Geodp { beta: Beta::Fixed(beta) } => Mechanism::Geodp { beta },
-            Noise::Geodp { beta: Beta::Crossing } => {
-                let star: Star = needed(store, self.id(), STAR_KEY)?;
-                Mechanism::Geodp { beta: star.beta }
-            }
-        })
-    }
-
-    /// The same cell of Table 2, if it was run with the same settings.
-    fn borrowed(&self, cell: &Cell, desk: &Desk<'_>) -> Result<Option<Value>, Error> {
-        if self.id == LENDER {
-            return Ok(None);
-        }
-        let same = |lent: &crate::store::Record| lent.config == cell.config;
-        let lent = desk.store.read(LENDER, &cell.key)?.filter(same);
-        Ok(lent.map(|lent| lent.result))
-    }
-
-    fn work(&self, job: &Job, desk: &mut Desk<'_>) -> Result<Value, Error> {
-        let task = self.task(desk.options)?;
-        let scale = self.which.scale(desk.options);
-        let (method, sigma) = job.method();
-        let mut training = Training {
-            network: &task.network,
-            data: &task.search,
-            method,
-            noise_multiplier: sigma,
-            mechanism: self.mechanism(&method, desk.store)?,
-            learning_rate: scale.rates[scale.rates.len() / 2],
-            batch: method.batch / scale.divide,
-            epochs: scale.search_epochs(method.batch),
-            seed: 0,
-        };
-        let store = desk.store;
-        let mut tick = |share: f64| desk.tick(share);
-        let result = match *job {
-            Job::Star => serde_json::to_value(star::measure(&training, &mut tick)?),
-            Job::Rate(..) => {
-                serde_json::to_value(rate::search(&training, &scale.rates, &mut tick)?)
-            }
-            Job::Train(method, sigma, seed) => {
-                let key = Job::Rate(method.rate_owner(), sigma).key();
-                let search: Search = needed(store, self.id(), &key)?;
-                training.data = &task.data;
-                training.learning_rate = search.chosen;
-                training.epochs = scale.epochs;
-                training.seed = seed;
-                serde_json::to_value(training.run(&mut tick)?)
-            }
-        };
-        Ok(result.unwrap_or_default())
-    }
-}
-
-/// The table whose trainings the comparison at equal privacy shares.
-const LENDER: &str = "table2";
-
-const STAR_KEY: &str = "beta-star";
-
-const CROSSING: Noise = Noise::Geodp { beta: Beta::Crossing };
-
-/// A result that an earlier cell must have left.
-fn needed<R: serde::de::DeserializeOwned>(
-    store: &Store,
-    experiment: &str,
-    key: &str,
-) -> Result<R, Error> {
-    store.result(experiment, key)?.ok_or_else(|| {
-        Error::Argument(format!("cell {key} of {experiment} is missing; run again with --resume"))
-    })
-}
-
-impl Job {
-    /// What is trained, at which σ.
-    fn method(&self) -> (Method, f64) {
-        match *self {
-            Job::Star => (Method::plain(Noise::None, rows::LARGE_BATCH), 0.0),
-            Job::Rate(method, sigma) | Job::Train(method, sigma, _) => (method, sigma),
+    fn run(&self, job: &Job, context: &mut CellContext<'_>) -> Result<Found, Error> {
+        match self.borrowed(job, context)? {
+            Some(found) => Ok(found),
+            None => self.work(job, context),
         }
     }
 
-    fn key(&self) -> String {
-        match self {
-            Job::Star => STAR_KEY.to_owned(),
-            Job::Rate(method, sigma) => format!("rate-{}-sigma{sigma}", method.key()),
-            Job::Train(method, sigma, seed) => format!("{}-sigma{sigma}-seed{seed}", method.key()),
-        }
-    }
-}
-
-impl Experiment for Table {
-    fn id(&self) -> &'static str {
-        self.id
-    }
-
-    fn title(&self) -> &'static str {
-        self.title
-    }
-
-    fn cells(&self, options: &Options) -> Vec<Cell> {
-        self.jobs(options.seeds).iter().map(|job| self.cell(job, options)).collect()
-    }
-
-    fn run(&self, cell: &Cell, desk: &mut Desk<'_>) -> Result<Value, Error> {
-        let jobs = self.jobs(desk.options.seeds);
-        let job = jobs.iter().find(|job| job.key() == cell.key);
-        let job = job.ok_or_else(|| Error::Argument(format!("no cell {}", cell.key)))?;
-        match self.borrowed(cell, desk)? {
-            Some(result) => Ok(result),
-            None => self.work(job, desk),
-        }
-    }
-
-    fn draw(&self, store: &Store) -> Result<Option<Drawn>, Error> {
-        (self.draw)(self, store)
+    fn draw(&self, finished: &FinishedOf<Self>, _: &PageContext<'_>) -> Result<Drawn, Error> {
+        (self.draw)(self, finished)
     }
 }

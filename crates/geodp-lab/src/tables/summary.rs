@@ -1,12 +1,11 @@
-//! What the finished cells of a table say: one line a row and σ. The page, the CSV and the claims
+//! What the finished cells of a table say: one line per row and σ. The page, the CSV and the claims
 //! all read these.
 
 use super::rows::{Noise, Row};
 use super::train::Outcome;
-use super::{Job, Table};
-use crate::options::Options;
-use crate::store::{Settings, Store};
-use crate::{Error, stats};
+use super::{Found, Job, Table};
+use crate::experiment::FinishedOf;
+use crate::stats;
 
 /// A row at one σ.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,55 +47,42 @@ impl Line {
 }
 
 impl Table {
-    /// One line a row and σ, whether it was run or not.
-    ///
-    /// # Errors
-    /// A store that cannot be read.
-    pub fn lines(&self, store: &Store) -> Result<Vec<Line>, Error> {
-        let settings = store.settings(self.id)?;
-        let seeds = settings.as_ref().map_or(0, |s| s.seeds);
+    /// One line per row and σ, whether it was run or not.
+    pub fn lines(&self, finished: &FinishedOf<Self>) -> Vec<Line> {
         let mut lines = Vec::new();
         for row in &self.rows {
             for (column, &sigma) in self.sigmas.iter().enumerate() {
                 let stored_sigma = if row.method.noise == Noise::None { 0.0 } else { sigma };
-                let mut line = Line {
-                    row: *row,
-                    sigma,
-                    published: row.published.and_then(|p| p.get(column).copied()),
-                    accuracies: Vec::new(),
-                    diverged: 0,
-                    first: None,
-                };
-                for seed in 0..seeds {
-                    let job = Job::Train(row.method, stored_sigma, seed);
-                    let Some(outcome) = self.finished(&job, settings.as_ref(), store)? else {
-                        continue;
-                    };
-                    match outcome.accuracy {
-                        Some(accuracy) => line.accuracies.push(100.0 * accuracy),
-                        None => line.diverged += 1,
-                    }
-                    line.first.get_or_insert(outcome);
-                }
-                lines.push(line);
+                let outcomes =
+                    finished.pairs.iter().filter_map(|(job, found)| match (job, found) {
+                        (Job::Train(method, sigma, _), Found::Outcome(outcome)) => {
+                            (*method == row.method && *sigma == stored_sigma).then_some(&**outcome)
+                        }
+                        _ => None,
+                    });
+                lines.push(line(*row, column, sigma, outcomes));
             }
         }
-        Ok(lines)
+        lines
     }
+}
 
-    /// The outcome of a cell, unless it was run by another protocol than the page describes.
-    fn finished(
-        &self,
-        job: &Job,
-        settings: Option<&Settings>,
-        store: &Store,
-    ) -> Result<Option<Outcome>, Error> {
-        let (Some(settings), Some(record)) = (settings, store.read(self.id, &job.key())?) else {
-            return Ok(None);
-        };
-        if record.config != self.cell(job, &Options::of(settings)).config {
-            return Ok(None);
+/// The line of a row at a column's σ, from the outcomes of its finished seeds.
+fn line<'a>(
+    row: Row,
+    column: usize,
+    sigma: f64,
+    outcomes: impl Iterator<Item = &'a Outcome>,
+) -> Line {
+    let published = row.published.and_then(|p| p.get(column).copied());
+    let (accuracies, diverged, first) = (Vec::new(), 0, None);
+    let mut line = Line { row, sigma, published, accuracies, diverged, first };
+    for outcome in outcomes {
+        match outcome.accuracy {
+            Some(accuracy) => line.accuracies.push(100.0 * accuracy),
+            None => line.diverged += 1,
         }
-        store.result(self.id, &job.key())
+        line.first.get_or_insert_with(|| outcome.clone());
     }
+    line
 }

@@ -105,7 +105,7 @@ fn write_results(
 ) -> anyhow::Result<PathBuf> {
     cells.write("audit", result).map_err(audit_error)?;
     let page = geodp_audit::report::page(title, subtitle, section);
-    cells.write_page(&page).map_err(audit_error)
+    cells.write_text("report.html", &page).map_err(audit_error)
 }
 
 /// `value` printed as one JSON object, with the page's path.

@@ -13,9 +13,9 @@ use geodp::watch::Silent;
 use geodp_mechanism::{Clip, Mechanism, analysis};
 use serde::{Deserialize, Serialize};
 
-/// What was found.
+/// β* along a training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Star {
+pub struct CrossingBeta {
     /// Median of β* over the steps.
     pub beta: f64,
     /// Smallest and largest.
@@ -34,7 +34,7 @@ const SAMPLE: usize = 4096;
 pub fn measure(
     training: &Training<'_>,
     tick: &mut dyn FnMut(f64) -> Result<(), Error>,
-) -> Result<Star, Error> {
+) -> Result<CrossingBeta, Error> {
     let plain = Training {
         method: Method::plain(Noise::None, training.method.batch),
         mechanism: Mechanism::None,
@@ -69,7 +69,7 @@ pub fn measure(
     betas.sort_by(f64::total_cmp);
     norms.sort_by(f64::total_cmp);
     let (first, last) = (betas[0], betas[betas.len() - 1]);
-    Ok(Star {
+    Ok(CrossingBeta {
         beta: betas[betas.len() / 2].min(1.0),
         range: (first, last),
         mean_norm_over_clip: norms[norms.len() / 2],
