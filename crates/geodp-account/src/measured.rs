@@ -15,8 +15,8 @@ pub struct Measured {
     pub delta: f64,
     /// Share of records that moved no further than assumed.
     pub share_inside: f64,
-    /// Smallest β at which every record measured is inside.
-    pub beta_safe: f64,
+    /// Smallest β at which every record measured is inside; GeoDP only.
+    pub beta_safe: Option<f64>,
 }
 
 impl fmt::Display for Measured {
@@ -24,12 +24,15 @@ impl fmt::Display for Measured {
         write!(
             f,
             "measured on this data, for its owner only: per-record ε up to {} (median {}) at δ = {:e}; \
-             {:.2} % of records inside the assumed region, all of them at β = {:.4}",
+             {:.2} % of records within what the noise was scaled for",
             rounded_up(self.epsilon_largest),
             rounded_up(self.epsilon_median),
             self.delta,
-            100.0 * self.share_inside,
-            self.beta_safe
-        )
+            100.0 * self.share_inside
+        )?;
+        match self.beta_safe {
+            Some(beta) => write!(f, ", all of them at β = {beta:.4}"),
+            None => Ok(()),
+        }
     }
 }

@@ -11,19 +11,17 @@
 //! accounting are the plan's own. Gradient canaries are the strongest: they see exactly the noise
 //! that hides a record of full length. The others are what an outsider could insert.
 
-use crate::Error;
 use crate::error::same_length;
 use crate::procedure::{Hooks, INITIAL_WEIGHTS_SEED, train};
+use crate::{AuditStream, Error};
 use geodp::engine::{Engine, EngineError, NetworkEngine, WeightOf};
 use geodp::params::PlanParams;
 use geodp::plan::{Facts, Plan};
-use geodp_mechanism::{NoiseSource, Purpose};
+use geodp_mechanism::NoiseSource;
 use geodp_nn::{BatchOutcome, Evaluation, Grid, Network, Samples};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Where the making of canaries lies among the streams of an audit.
-const MAKING: u64 = 2;
 /// Norm of a gradient canary in units of C: clipping must cut it down.
 const GRADIENT_NORM: f64 = 10.0;
 /// Values lit in a blank input.
@@ -129,7 +127,7 @@ fn inputs(
     source: &NoiseSource,
 ) -> Result<Vec<(Vec<f32>, u32)>, Error> {
     let (len, classes) = (train.input_len(), network.classes() as u64);
-    let mut stream = source.stream(Purpose::Audit, MAKING, 0)?;
+    let mut stream = AuditStream::Canaries.open(source, 0)?;
     let mut make = |_| {
         let mut input = vec![0.0; len];
         let label = match kind {

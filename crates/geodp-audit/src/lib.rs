@@ -25,7 +25,9 @@ pub mod one_run;
 mod procedure;
 pub mod record_loss;
 pub mod report;
+mod streams;
 
 pub use claim::claims_of;
 pub use error::Error;
 pub use procedure::Hooks;
+pub use streams::AuditStream;

@@ -5,20 +5,18 @@
 //! each out moves the mean. The draw of the subset uses the run's own source under a purpose of its
 //! own, and nothing here can change a step.
 
-use crate::Error;
 use crate::follow::MeasuredFile;
 use crate::record_loss::{
     AngleNoise, RecordLoss, RecordLossSummary, RunFacts, StepEffect, StepNoise,
 };
+use crate::{AuditStream, Error};
 use geodp::Statement;
 use geodp::plan::Plan;
 use geodp::watch::{Findings, StepView, Watch};
 use geodp_mechanism::perturb::assumed_turn;
-use geodp_mechanism::{Direction, NoiseSource, Purpose, Spread};
+use geodp_mechanism::{Direction, NoiseSource, Spread};
 use serde::{Deserialize, Serialize};
 
-/// Where the draw of the records lies among the streams of an audit.
-const SUBSET: u64 = 0;
 /// Gradients held at once.
 const ROWS: usize = 256;
 
@@ -39,16 +37,10 @@ impl Measure {
             let (name, range) = ("step between measurements", "at least 1");
             return Err(Error::Parameter { name, range, found: 0.0 });
         }
-        let mut stream = source.stream(Purpose::Audit, SUBSET, 0)?;
         let records = u32::try_from(records).unwrap_or(u32::MAX);
-        let mut order: Vec<u32> = (0..records).collect();
-        let count = usize::try_from(count).unwrap_or(usize::MAX).min(order.len());
-        for at in 0..count {
-            let other = at + stream.below((order.len() - at) as u64) as usize;
-            order.swap(at, other);
-        }
-        order.truncate(count);
-        Ok(Self { every, loss: RecordLoss::new(order) })
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let followed = AuditStream::Followed.open(source, 0)?.choose(count, records);
+        Ok(Self { every, loss: RecordLoss::new(followed) })
     }
 
     /// The totals so far.

@@ -10,13 +10,11 @@
 //! likelihood ratio of (magnitude, angles), which are Gaussian around the two centres; a release
 //! with negative magnitude looks like the opposite direction, so both readings are weighed.
 
-use crate::Error;
 use crate::distinguish::{Bound, DistinguishParams, World, distinguish};
 use crate::record_loss::gaussian_epsilon;
+use crate::{AuditStream, Error};
 use geodp_account::{Account, Adjacency, Arithmetic, Claim, Denominator, Event, Terms};
-use geodp_mechanism::{
-    Clip, Direction, Gaussian, Geometric, Movement, NoiseSource, Perturb, Purpose,
-};
+use geodp_mechanism::{Clip, Direction, Gaussian, Geometric, Movement, NoiseSource, Perturb};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 
@@ -99,8 +97,6 @@ pub struct Pair {
     pub without: Vec<f32>,
 }
 
-const OTHERS: u64 = 10;
-const RECORD: u64 = 11;
 /// ‖mean‖/C of an ordinary batch, as measured on the paper's CNN.
 const ORDINARY_MEAN: f64 = 0.1;
 
@@ -112,8 +108,8 @@ impl Pair {
     pub fn new(setting: &Setting, batch: Batch) -> Result<Self, Error> {
         let source = NoiseSource::from_seed(setting.seed);
         let step = setting.clip_norm / setting.batch as f64;
-        let record = random_direction(&source, RECORD, setting.dim)?;
-        let others = random_direction(&source, OTHERS, setting.dim)?;
+        let record = random_direction(&source, AuditStream::Record, setting.dim)?;
+        let others = random_direction(&source, AuditStream::Others, setting.dim)?;
         let length_of_others = match batch {
             Batch::Ordinary => ORDINARY_MEAN * setting.clip_norm,
             Batch::Cancelling => 0.5 * step,
@@ -127,9 +123,13 @@ impl Pair {
 }
 
 /// A uniformly random unit vector.
-fn random_direction(source: &NoiseSource, stream: u64, dim: usize) -> Result<Vec<f64>, Error> {
+fn random_direction(
+    source: &NoiseSource,
+    stream: AuditStream,
+    dim: usize,
+) -> Result<Vec<f64>, Error> {
     let mut direction = vec![0.0; dim];
-    source.stream(Purpose::Audit, stream, 0)?.fill_normals(&mut direction);
+    stream.open(source, 0)?.fill_normals(&mut direction);
     let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
     direction.iter_mut().for_each(|x| *x /= norm);
     Ok(direction)

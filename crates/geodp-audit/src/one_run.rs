@@ -10,14 +10,12 @@
 //! abstains between. How many guesses are best is not known beforehand: several numbers are tried,
 //! each at its share of the significance, so that the confidence holds for the best of them.
 
-use crate::Error;
 use crate::binomial::{at_least, ln_pmf};
 use crate::error::{inside_unit, same_length};
-use geodp_mechanism::{NoiseSource, Purpose};
+use crate::{AuditStream, Error};
+use geodp_mechanism::NoiseSource;
 use serde::Serialize;
 
-/// Where the coins lie among the streams of an audit.
-pub(crate) const COINS: u64 = 1;
 /// No bound is looked for beyond this ε.
 const LARGEST_EPSILON: f64 = 100.0;
 
@@ -148,7 +146,7 @@ pub fn audit(
 /// # Errors
 /// If the source refuses the address.
 pub fn toss(canaries: usize, coins: &NoiseSource) -> Result<Vec<bool>, Error> {
-    let mut stream = coins.stream(Purpose::Audit, COINS, 0)?;
+    let mut stream = AuditStream::Coins.open(coins, 0)?;
     Ok((0..canaries).map(|_| stream.word() & 1 == 1).collect())
 }
 

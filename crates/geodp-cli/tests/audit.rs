@@ -44,6 +44,24 @@ fn measured_numbers_stay_with_the_owner() {
     assert!(names.into_iter().all(|name| !name.starts_with("following-")));
 }
 
+/// β is GeoDP's: a measured DP-SGD run speaks of none.
+#[test]
+fn measured_dp_speaks_of_no_beta() {
+    let bench = Bench::new();
+    let more = ["--noise-multiplier", "1", "--model", "logistic", "--epochs", "1"];
+    let mut args = bench.train("run", &more);
+    args.extend(["--measure", "50"]);
+    let output = bench.geodp(&args);
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && printed.contains("measured on this data"), "{printed}");
+    assert!(!printed.contains('β'), "{printed}");
+    let page = read(&bench, "run/report.html");
+    let section = page.split("Measured per-record loss").nth(1).unwrap();
+    assert!(!section.contains("β that"), "{section}");
+    let file: Value = serde_json::from_str(&read(&bench, "run/measured.json")).unwrap();
+    assert!(file["beta_safe"].is_null());
+}
+
 #[test]
 fn measuring_without_noise_is_refused() {
     let bench = Bench::new();
@@ -144,6 +162,17 @@ fn members_are_attacked_and_stopped_audits_go_on() {
     assert_eq!(names, ["loss", "LiRA, online", "LiRA, offline", "RMIA"]);
     assert!(attacks.iter().all(|a| (0.0..=1.0).contains(&a["roc"]["auc"].as_f64().unwrap())));
     assert!(result["privacy_of_the_model"].as_str().unwrap().starts_with("certified"));
+    // The headline is the attack that finds most members at 1 % false alarms, with its limits.
+    let found = |a: &Value| a["roc"]["tpr_at_1_percent"].as_f64().unwrap();
+    let best = attacks.iter().find(|a| a["name"] == result["strongest"]).unwrap();
+    assert!(attacks.iter().all(|a| found(a) <= found(best)));
+    for attack in attacks {
+        let limits = attack["tpr_at_1_percent_limits"].as_array().unwrap();
+        let limits: Vec<f64> = limits.iter().map(|l| l.as_f64().unwrap()).collect();
+        assert!(limits[0] <= found(attack) && found(attack) <= limits[1], "{attack}");
+        assert!(limits[1] - limits[0] > 0.02, "40 members cannot say more: {attack}");
+    }
+    assert!(read(&bench, "run/audit-membership/report.html").contains("strongest attack"));
     // One shadow model lost: only that one is trained again, and the result is the same.
     std::fs::remove_file(bench.path("run/audit-membership/shadow-002.json")).unwrap();
     assert_eq!(json(&bench.geodp(&args)), result);

@@ -7,11 +7,12 @@
 
 use std::sync::{Arc, OnceLock};
 
+use geodp_nn::permutation;
+
 use crate::DataError;
 use crate::digest::{FieldHasher, Fingerprint};
 use crate::records::Records;
 use crate::scaling::{Scaling, Shape};
-use crate::shuffle::permutation;
 
 /// Labelled records.
 #[derive(Clone, Debug)]

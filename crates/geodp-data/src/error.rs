@@ -164,9 +164,6 @@ pub enum DataError {
     /// An argument does not fit the data.
     #[error("{0}")]
     Argument(String),
-    /// The network that makes a gradient stream could not be run.
-    #[error("gradient stream: {0}")]
-    Stream(String),
 }
 
 impl DataError {

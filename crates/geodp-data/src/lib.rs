@@ -7,7 +7,6 @@
 //! | IDX (Fashion-MNIST, …) | two files, plain or gzip | [`idx::load_pair`] |
 //! | NPY | two files of NumPy | [`npy::load_pair`], [`npy::load_inputs`] |
 //! | CSV | a file and a schema file | [`table::read`], [`table::read_unlabelled`] |
-//! | the paper's gradients | a CNN trained at batch 1 | [`GradientStream`] |
 //!
 //! Everything becomes a [`Dataset`]: inputs of one shape, a label each, a number of classes. What is
 //! done to inputs is declared by the caller and never learnt from the records ([`Scaling`],
@@ -39,17 +38,14 @@ pub mod npy;
 mod records;
 mod samples;
 mod scaling;
-mod shuffle;
-mod stream;
 pub mod table;
 
 pub use array::{Array, PairOptions, Values};
 pub use dataset::{Dataset, Split};
-pub use digest::Fingerprint;
+pub use digest::{Fingerprint, hex};
 pub use error::DataError;
 pub use features::{FeatureSpec, Storage};
 pub use files::default_data_dir;
 pub use records::Records;
 pub use samples::Unlabelled;
 pub use scaling::{Scaling, Shape};
-pub use stream::{GradientStream, StreamMetadata, StreamOptions};

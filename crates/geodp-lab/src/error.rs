@@ -61,6 +61,9 @@ pub enum Error {
     /// A measurement of records failed.
     #[error(transparent)]
     Audit(geodp_audit::Error),
+    /// The training that makes a stream of gradients could not go on.
+    #[error("gradient stream: {0}")]
+    Stream(String),
     /// A data set is missing or broken.
     #[error(transparent)]
     Data(#[from] geodp_data::DataError),

@@ -15,6 +15,7 @@ mod page;
 pub mod runtime;
 pub mod stats;
 pub mod store;
+mod stream;
 pub mod tables;
 
 pub use error::Error;

@@ -40,6 +40,8 @@ pub enum Purpose {
     Audit = 9,
     /// Order of records when batches are shuffled.
     Shuffling = 10,
+    /// Keys of derived sources.
+    Derivation = 11,
 }
 
 /// Where a source's key came from; every report must say it.
@@ -95,6 +97,17 @@ impl NoiseSource {
     /// Where the key came from.
     pub fn origin(&self) -> Origin {
         self.origin
+    }
+
+    /// A source with a key of its own, made of this one's: as many as are wanted, each independent of
+    /// this one and of the others against anyone who does not know this one's key.
+    ///
+    /// # Errors
+    /// [`Error::NoiseAddress`] for a number beyond [`MAX_STEP`].
+    pub fn derive(&self, number: u64) -> Result<Self, Error> {
+        let mut key = [0; 32];
+        self.stream(Purpose::Derivation, number, 0)?.cipher.fill_bytes(&mut key);
+        Ok(Self { key, origin: self.origin })
     }
 
     /// The stream at an address.
@@ -227,5 +240,25 @@ impl Stream {
                 return (product >> 64) as u64;
             }
         }
+    }
+
+    /// Brings `items` into a random order (Fisher–Yates from the end).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+
+    /// `count` different numbers below `of` in random order (Fisher–Yates from the start, cut short);
+    /// all of them if there are fewer.
+    pub fn choose(&mut self, count: usize, of: u32) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..of).collect();
+        let count = count.min(order.len());
+        for at in 0..count {
+            let other = at + self.below((order.len() - at) as u64) as usize;
+            order.swap(at, other);
+        }
+        order.truncate(count);
+        order
     }
 }

@@ -24,6 +24,7 @@ mod passes;
 mod presets;
 mod simd;
 mod spec;
+mod split_mix;
 
 pub use error::Error;
 pub use grid::Grid;
@@ -39,6 +40,7 @@ pub use network::{BatchOutcome, Evaluation, Network};
 pub use parameter::Parameter;
 pub use presets::ResnetSpec;
 pub use spec::NetworkSpec;
+pub use split_mix::{SplitMix64, permutation};
 
 /// Where samples come from. Inputs are normalised already; reading must be cheap, as every sample
 /// of a batch is read once for each pass.

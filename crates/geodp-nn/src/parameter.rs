@@ -1,5 +1,7 @@
 //! Names, shapes and places of the parameters in the one flat vector, and their first values.
 
+use crate::split_mix::SplitMix64;
+
 /// One tensor of parameters inside the flat vector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -37,28 +39,9 @@ impl Parameter {
     }
 }
 
-/// SplitMix64 ([Steele, Lea & Flood 2014](https://doi.org/10.1145/2660193.2660195)): first weights
-/// need no secrecy, only to be the same for the same seed on every machine.
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// In [−1, 1).
-    fn signed_unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 * (2.0 / (1u64 << 53) as f64) - 1.0
-    }
-}
-
 /// First values of all parameters, in order.
 pub(crate) fn start_values(parameters: &[Parameter], seed: u64) -> Vec<f32> {
-    let mut random = SplitMix64(seed);
+    let mut random = SplitMix64::new(seed);
     let mut values = Vec::new();
     for parameter in parameters {
         match parameter.start {

@@ -150,9 +150,7 @@ impl Sampler {
         if self.order.as_ref().is_none_or(|(drawn, _)| *drawn != epoch) {
             let mut stream = noise.stream(Purpose::Shuffling, epoch, 0)?;
             let mut order: Vec<u32> = (0..self.records).collect();
-            for last in (1..order.len()).rev() {
-                order.swap(last, stream.below(last as u64 + 1) as usize);
-            }
+            stream.shuffle(&mut order);
             self.order = Some((epoch, order));
         }
         if let Some((_, order)) = &self.order {

@@ -129,21 +129,12 @@ impl Trained {
 impl Predictions {
     /// `row,class,p_<name>,…` with a header line; names are quoted where needed.
     pub fn to_csv(&self) -> String {
-        let quote = |text: &str| {
-            if text.contains([',', '"', '\n', '\r']) {
-                format!("\"{}\"", text.replace('"', "\"\""))
-            } else {
-                text.to_owned()
-            }
-        };
-        let mut csv = "row,class".to_owned();
-        self.classes.iter().for_each(|name| csv += &format!(",{}", quote(&format!("p_{name}"))));
-        csv.push('\n');
-        for (number, row) in self.rows.iter().enumerate() {
-            csv += &format!("{},{}", number + 1, quote(&row.class));
-            row.probabilities.iter().for_each(|p| csv += &format!(",{p:.7}"));
-            csv.push('\n');
-        }
-        csv
+        let header = ["row".to_owned(), "class".to_owned()].into_iter();
+        let header = header.chain(self.classes.iter().map(|name| format!("p_{name}")));
+        let rows = self.rows.iter().enumerate().map(|(number, row)| {
+            let first = [(number + 1).to_string(), row.class.clone()].into_iter();
+            first.chain(row.probabilities.iter().map(|p| format!("{p:.7}")))
+        });
+        geodp_report::csv::to_csv(header, rows)
     }
 }

@@ -6,10 +6,12 @@
 //! found while hardly any non-member is accused: TPR at 1 % and 0.1 % FPR (Carlini et al. 2022,
 //! [arXiv:2112.03570](https://arxiv.org/abs/2112.03570)).
 
+mod attack;
 pub mod attacks;
 mod roc;
 mod shadows;
 
+pub use attack::{Attack, CONFIDENCE, strongest};
 pub use attacks::{Evidence, Shadow};
 pub use roc::Roc;
 pub use shadows::{Pool, Shadows};

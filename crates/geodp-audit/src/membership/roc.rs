@@ -1,6 +1,7 @@
 //! The receiver operating characteristic of a score, and what is read off it.
 
 use crate::Error;
+use crate::binomial::{lower_limit, upper_limit};
 use serde::{Deserialize, Serialize};
 
 /// How well a score tells members from non-members.
@@ -14,6 +15,8 @@ pub struct Roc {
     pub tpr_at_1_percent: f64,
     /// The same at 0.1 %.
     pub tpr_at_01_percent: f64,
+    /// Members scored.
+    pub members: u64,
 }
 
 impl Roc {
@@ -53,7 +56,17 @@ impl Roc {
             tpr_at_1_percent: at(0.01),
             tpr_at_01_percent: at(0.001),
             points,
+            members: members.len() as u64,
         })
+    }
+
+    /// The limits of Clopper and Pearson for a true positive rate of this curve, each with confidence
+    /// 1 − `alpha`/2: how far the share of members found may be off because so few were tried. The
+    /// threshold is taken as it was found.
+    pub fn tpr_interval(&self, tpr: f64, alpha: f64) -> (f64, f64) {
+        let found = (tpr * self.members as f64).round() as u64;
+        let (low, high) = (lower_limit, upper_limit);
+        (low(self.members, found, 0.5 * alpha), high(self.members, found, 0.5 * alpha))
     }
 }
 
@@ -83,6 +96,19 @@ mod tests {
         // One false alarm is allowed at 0.1 %, ten at 1 %.
         assert!((roc.tpr_at_01_percent - 0.017).abs() < 1e-9, "{}", roc.tpr_at_01_percent);
         assert!((roc.tpr_at_1_percent - 0.026).abs() < 1e-9, "{}", roc.tpr_at_1_percent);
+    }
+
+    /// 37 of 100: the limits are those of `tests/golden/make_golden.py`.
+    #[test]
+    fn rates_come_with_their_limits() {
+        let members: Vec<f64> = (0..100).map(|i| f64::from(i < 37)).collect();
+        let roc = Roc::new(&members, &[0.0; 200]).unwrap();
+        assert_eq!(roc.tpr_at_1_percent, 0.37);
+        let (low, high) = roc.tpr_interval(roc.tpr_at_1_percent, 0.05);
+        assert!((low - 0.275_566_579_614_55).abs() < 1e-12);
+        assert!((high - 0.472_351_640_551_68).abs() < 1e-12);
+        let (low, high) = roc.tpr_interval(0.0, 0.05);
+        assert!(low == 0.0 && high > 0.03);
     }
 
     proptest! {

@@ -7,18 +7,15 @@
 
 use super::attacks::Shadow;
 use super::logits;
-use crate::Error;
 use crate::cells::Cells;
 use crate::procedure::{Hooks, INITIAL_WEIGHTS_SEED, train};
+use crate::{AuditStream, Error};
 use geodp::engine::NetworkEngine;
 use geodp::params::PlanParams;
 use geodp::plan::{Facts, Plan};
-use geodp_mechanism::{NoiseSource, Purpose};
+use geodp_mechanism::NoiseSource;
 use geodp_nn::{Network, Samples};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Where the halves lie among the streams of an audit.
-const HALVES: u64 = 3;
 
 /// Records of two sets, as one numbering: the training set first, the test set behind it.
 pub struct Pool<'a> {
@@ -146,11 +143,8 @@ impl<'a> Shadows<'a> {
     /// # Errors
     /// If the source refuses the address.
     pub fn membership(&self, number: u64) -> Result<Vec<bool>, Error> {
-        let mut stream = self.source.stream(Purpose::Audit, HALVES, number / 2)?;
         let mut order: Vec<usize> = (0..self.audited.len()).collect();
-        for last in (1..order.len()).rev() {
-            order.swap(last, stream.below(last as u64 + 1) as usize);
-        }
+        AuditStream::Halves.open(&self.source, number / 2)?.shuffle(&mut order);
         let half = order.len() / 2;
         let mut member = vec![false; order.len()];
         let chosen = if number.is_multiple_of(2) { &order[..half] } else { &order[half..] };
@@ -160,7 +154,7 @@ impl<'a> Shadows<'a> {
 
     /// Trains `models` models, as many side by side as the thread pool has threads, and keeps each
     /// in `cells` as soon as it is done; those kept already are not trained again. Model k's noise
-    /// comes from `noise(k)`.
+    /// comes from the k-th source derived from this one's, so that it shares no stream with the halves.
     ///
     /// # Errors
     /// As [`shadow`](Self::shadow); a failed write.
@@ -168,7 +162,6 @@ impl<'a> Shadows<'a> {
         &self,
         models: u64,
         cells: &Cells,
-        noise: &(dyn Fn(u64) -> NoiseSource + Sync),
         hooks: &Hooks<'_>,
     ) -> Result<Vec<Shadow>, Error> {
         let next = AtomicU64::new(0);
@@ -183,7 +176,8 @@ impl<'a> Shadows<'a> {
                     return Ok(done);
                 }
                 let name = format!("shadow-{number:03}");
-                let train = || pool.install(|| self.shadow(number, noise(number), hooks));
+                let noise = self.source.derive(number)?;
+                let train = || pool.install(|| self.shadow(number, noise, hooks));
                 done.push((number, cells.cell(&name, train)?));
             }
         };

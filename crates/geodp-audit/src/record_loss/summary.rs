@@ -77,8 +77,9 @@ pub struct RecordLossSummary {
     pub share_of_records_inside: f64,
     /// Share of measurements that were not further than assumed.
     pub share_of_measurements_inside: f64,
-    /// The smallest β at which every movement measured would have been inside; above 1 none is.
-    pub beta_safe: f64,
+    /// The smallest β at which every movement measured would have been inside; above 1 none is. GeoDP
+    /// only: DP's noise assumes nothing about directions.
+    pub beta_safe: Option<f64>,
     /// Per-record ε against one who knows which batches were drawn: over the steps that used it.
     pub without_amplification: Quantiles,
     /// Per-record ε before batches are drawn, as accountants count; Poisson sampling only. It can be the
@@ -91,6 +92,11 @@ pub const NOTICE: &str =
     "measured on the records themselves: for the data's owner, not for release";
 
 impl RecordLoss {
+    /// The smallest β of GeoDP that covers every movement measured, whichever mechanism was run.
+    pub fn beta_needed(&self) -> f64 {
+        self.totals.iter().map(|t| t.beta_needed).fold(0.0, f64::max)
+    }
+
     /// The measured claim; `None` while nothing was measured.
     ///
     /// # Errors
@@ -117,7 +123,7 @@ impl RecordLoss {
             beta: facts.beta,
             share_of_records_inside: inside as f64 / seen.len() as f64,
             share_of_measurements_inside: 1.0 - outside as f64 / measurements as f64,
-            beta_safe: seen.iter().map(|t| t.beta_needed).fold(0.0, f64::max),
+            beta_safe: facts.beta.map(|_| self.beta_needed()),
             without_amplification: quantiles(totals, |mu| gaussian_epsilon(mu, facts.delta))?,
             with_amplification: with_amplification.transpose()?,
         }))

@@ -1,17 +1,7 @@
 //! The section of a membership audit: ROC curves on log axes, where low false positive rates show.
 
-use crate::membership::Roc;
+use crate::membership::{Attack, CONFIDENCE, strongest};
 use geodp_report::{Callout, Chart, Role, Section, Series, Table, format};
-use serde::Serialize;
-
-/// An attack and how it did.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Attack {
-    /// Its name.
-    pub name: String,
-    /// Its curve.
-    pub roc: Roc,
-}
 
 /// Attacks on a model whose statement is given, against so many members and non-members.
 pub fn membership_section(
@@ -21,14 +11,19 @@ pub fn membership_section(
     non_members: usize,
     shadows: usize,
 ) -> Section {
-    let best = attacks.iter().max_by(|a, b| a.roc.auc.total_cmp(&b.roc.auc));
     let mut section = Section::new("Membership inference");
-    if let Some(best) = best {
+    if let Some(best) = strongest(attacks) {
         section = section.headline([
-            ("strongest attack".to_owned(), best.name.clone()),
+            ("strongest attack".to_owned(), best.name.to_owned()),
+            (
+                "found at 1 % false alarms".to_owned(),
+                with_limits(best.roc.tpr_at_1_percent, best.tpr_at_1_percent_limits),
+            ),
+            (
+                "found at 0.1 %".to_owned(),
+                with_limits(best.roc.tpr_at_01_percent, best.tpr_at_01_percent_limits),
+            ),
             ("AUC".to_owned(), format!("{:.3}", best.roc.auc)),
-            ("found at 1 % false alarms".to_owned(), format::percent(best.roc.tpr_at_1_percent)),
-            ("found at 0.1 %".to_owned(), format::percent(best.roc.tpr_at_01_percent)),
         ]);
     }
     section = section
@@ -48,14 +43,21 @@ pub fn membership_section(
     let floor = 10f64.powf((1.0 / members.max(non_members).max(10) as f64).log10().floor());
     let mut chart = Chart::roc("Members found against false alarms", floor);
     let roles = [Role::Neutral, Role::GeoDp, Role::Dp, Role::NoNoise];
-    let mut table = Table::new(["attack", "AUC", "TPR at 1 % FPR", "TPR at 0.1 % FPR"]);
+    let mut table = Table::new(["attack", "TPR at 1 % FPR", "TPR at 0.1 % FPR", "AUC"]).caption(
+        format!(
+            "TPR: share of members found; FPR: share of non-members accused. The strongest attack is \
+             the one with the highest TPR at 1 % FPR. In brackets limits of Clopper and Pearson for \
+             thresholds as they were found, all of which hold together with confidence {}.",
+            format::percent(CONFIDENCE)
+        ),
+    );
     for (attack, role) in attacks.iter().zip(roles.into_iter().cycle()) {
-        chart = chart.series(Series::line(attack.name.as_str(), role, steps(&attack.roc.points)));
+        chart = chart.series(Series::line(attack.name, role, steps(&attack.roc.points)));
         table = table.row([
-            attack.name.clone(),
+            attack.name.to_owned(),
+            with_limits(attack.roc.tpr_at_1_percent, attack.tpr_at_1_percent_limits),
+            with_limits(attack.roc.tpr_at_01_percent, attack.tpr_at_01_percent_limits),
             format!("{:.3}", attack.roc.auc),
-            format::percent(attack.roc.tpr_at_1_percent),
-            format::percent(attack.roc.tpr_at_01_percent),
         ]);
     }
     section
@@ -64,6 +66,12 @@ pub fn membership_section(
             "On the dashed line an attack is no better than guessing; above it, it works.",
         )
         .table(table)
+}
+
+/// `12 % (8.1 % to 17 %)`.
+fn with_limits(rate: f64, (low, high): (f64, f64)) -> String {
+    let [rate, low, high] = [rate, low, high].map(format::percent);
+    format!("{rate} ({low} to {high})")
 }
 
 /// A curve of at most a few hundred points: the ends whole, the middle thinned.

@@ -6,7 +6,7 @@ mod one_run;
 mod record_loss;
 
 pub use mechanism::mechanism_section;
-pub use membership::{Attack, membership_section};
+pub use membership::membership_section;
 pub use one_run::one_run_section;
 pub use record_loss::record_loss_section;
 

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::record_loss::{
-    RecordLoss, RecordLossSummary, RecordTotals, gaussian_epsilon, sampled_epsilon,
+    Quantiles, RecordLoss, RecordLossSummary, RecordTotals, gaussian_epsilon, sampled_epsilon,
 };
 use geodp_account::Claim;
 use geodp_report::{Axis, Callout, Chart, Histogram, Role, Section, Series, Table, format};
@@ -32,12 +32,7 @@ pub fn record_loss_section(
             "Measured on the records themselves. Leave this section, and measured.json, out of what \
              you publish.",
         )
-        .headline([
-            ("measured ε, worst record".to_owned(), format::epsilon(worst.largest)),
-            ("measured ε, median".to_owned(), format::epsilon(worst.median)),
-            ("records within what was assumed".to_owned(), format::percent(summary.share_of_records_inside)),
-            ("β that covers all".to_owned(), format::epsilon(summary.beta_safe)),
-        ])
+        .headline(headline(summary, &worst))
         .paragraph(format!(
             "{} of the followed records took part in the {} steps. At each step that used one, the movement of the \
              mean gradient without it was computed and held against the noise. This says what these \
@@ -83,26 +78,40 @@ pub fn record_loss_section(
         chart = chart.mark_x(claim.upper(), super::claim_text(claim));
     }
     section = section.figure(&chart, "Records right of a line paid more than that claim says. Losses below 0.001 stand at 0.001.");
+    let inside = format!(
+        "{} of all measurements stayed within what the noise was scaled for.",
+        format::percent(summary.share_of_measurements_inside)
+    );
+    Ok(match (summary.beta, summary.beta_safe) {
+        (Some(beta), Some(beta_safe)) => section.figure(&turns(loss, beta, beta_safe), inside),
+        _ => section.paragraph(inside),
+    })
+}
 
-    let needed = loss
-        .totals()
-        .iter()
-        .filter(|t| t.measured > 0)
-        .map(|t| t.beta_needed.max(1e-4 * summary.beta_safe));
-    let mut chart = Chart::new(
+/// The largest numbers; β only where the mechanism has one.
+fn headline(summary: &RecordLossSummary, worst: &Quantiles) -> Vec<(String, String)> {
+    let inside = format::percent(summary.share_of_records_inside);
+    let mut numbers = vec![
+        ("measured ε, worst record".to_owned(), format::epsilon(worst.largest)),
+        ("measured ε, median".to_owned(), format::epsilon(worst.median)),
+        ("records within what was assumed".to_owned(), inside),
+    ];
+    let covering = summary.beta_safe;
+    numbers.extend(covering.map(|beta| ("β that covers all".to_owned(), format::epsilon(beta))));
+    numbers
+}
+
+/// How far records turned the mean, in units of GeoDP's β.
+fn turns(loss: &RecordLoss, beta: f64, beta_safe: f64) -> Chart {
+    let measured = loss.totals().iter().filter(|t| t.measured > 0);
+    let needed = measured.map(|t| t.beta_needed.max(1e-4 * beta_safe));
+    Chart::new(
         "How far each record turned the mean",
         Axis::log("β that would cover the record’s largest turn"),
         Axis::linear("records"),
     )
-    .series(Series::histogram("records", role, Histogram::log(needed, BINS)));
-    if let Some(beta) = summary.beta {
-        chart = chart.mark_x(beta, format!("β = {beta}"));
-    }
-    let caption = format!(
-        "{} of all measurements stayed within what the noise was scaled for.",
-        format::percent(summary.share_of_measurements_inside)
-    );
-    Ok(section.figure(&chart, caption))
+    .series(Series::histogram("records", Role::GeoDp, Histogram::log(needed, BINS)))
+    .mark_x(beta, format!("β = {beta}"))
 }
 
 /// ε of every record that was measured: accounted on a grid of μ, interpolated on log scales.

@@ -7,7 +7,8 @@
 
 use super::panels::Point;
 use crate::Error;
-use geodp_data::{Dataset, GradientStream, StreamOptions, cifar10, mnist};
+use crate::stream::{GradientStream, StreamOptions};
+use geodp_data::{Dataset, cifar10, mnist};
 use geodp_mechanism::perturb::reference::perturb_spherical;
 use geodp_mechanism::sphere::{
     Spherical, squared_direction_error, squared_gradient_error, to_rectangular, to_spherical,
@@ -95,8 +96,7 @@ pub fn measure(
         errors.push(perturb(point, mean, effort.repeats, &noise)?);
         tick(0.7 + 0.3 * (at + 1) as f64 / points.len() as f64)?;
     }
-    let metadata = stream.metadata();
-    Ok(Group { dataset: metadata.dataset, whole_dim: metadata.dim, errors })
+    Ok(Group { dataset: records.name().to_owned(), whole_dim: stream.dim(), errors })
 }
 
 /// The mean of the first `count` gradients of a stream, cut down to `dim` random dimensions and

@@ -1,6 +1,6 @@
 //! The measured per-record loss of a training, as a cell keeps it (an ε of ∞ is `None`).
 
-use geodp_audit::record_loss::{Quantiles, RecordLossSummary};
+use geodp_audit::record_loss::{Quantiles, RecordLoss, RecordLossSummary};
 use serde::{Deserialize, Serialize};
 
 /// What the followed records of a training showed. Depends on the data: not for release.
@@ -14,7 +14,7 @@ pub struct Loss {
     pub share_of_records_inside: f64,
     /// Share of measurements that were not further than that.
     pub share_of_measurements_inside: f64,
-    /// The smallest β that would have covered every movement measured.
+    /// The smallest β that would have covered every movement measured, whichever mechanism was run.
     pub beta_safe: f64,
     /// Against one who does not know the batches; Poisson sampling only.
     pub amplified: Option<Spread>,
@@ -44,21 +44,20 @@ impl From<Quantiles> for Spread {
     }
 }
 
-impl From<RecordLossSummary> for Loss {
-    fn from(summary: RecordLossSummary) -> Self {
+impl Loss {
+    /// The summary of `loss`, as a cell keeps it.
+    pub fn new(summary: RecordLossSummary, loss: &RecordLoss) -> Self {
         Self {
             records: summary.records,
             measurements: summary.measurements,
             share_of_records_inside: summary.share_of_records_inside,
             share_of_measurements_inside: summary.share_of_measurements_inside,
-            beta_safe: summary.beta_safe,
+            beta_safe: loss.beta_needed(),
             amplified: summary.with_amplification.map(Spread::from),
             plain: summary.without_amplification.into(),
         }
     }
-}
 
-impl Loss {
     /// The reading that is compared: with amplification where there is one.
     pub fn compared(&self) -> Spread {
         self.amplified.unwrap_or(self.plain)

@@ -171,7 +171,7 @@ impl Training<'_> {
             learning_rate: self.learning_rate,
             selection: trainer.selection(),
             statement: epsilons(&trainer)?,
-            measured: measure.summary(trainer.plan())?.map(Loss::from),
+            measured: measure.summary(trainer.plan())?.map(|s| Loss::new(s, measure.loss())),
         })
     }
 }

@@ -14,6 +14,7 @@ use crate::engine::Engine;
 use crate::optimizer::Optimizer;
 use crate::params::{PrivacyParams, TrainParams};
 use crate::plan::Plan;
+use geodp_data::hex;
 use geodp_mechanism::{NoiseSource, Origin};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -212,8 +213,4 @@ fn read_key(path: &Path) -> Result<NoiseSource, Error> {
         reason: format!("it has {} bytes instead of 32", bytes.len()),
     })?;
     Ok(NoiseSource::from_secret_key(key, Origin::OperatingSystem))
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

@@ -7,11 +7,11 @@ use crate::interrupt;
 use geodp::ModelFile;
 use geodp::config::RunConfig;
 use geodp::run::Review;
-use geodp_audit::Hooks;
 use geodp_audit::cells::Cells;
-use geodp_audit::membership::{Evidence, Pool, Roc, Shadows};
-use geodp_audit::report::{Attack, membership_section};
-use geodp_mechanism::{NoiseSource, Purpose};
+use geodp_audit::membership::{Attack, CONFIDENCE, Evidence, Pool, Shadows, strongest};
+use geodp_audit::report::membership_section;
+use geodp_audit::{AuditStream, Hooks};
+use geodp_mechanism::NoiseSource;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -68,6 +68,7 @@ struct Audit {
     members: usize,
     non_members: usize,
     shadow_models: u64,
+    strongest: Option<&'static str>,
     attacks: Vec<Attack>,
 }
 
@@ -111,9 +112,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let stop = interrupt::flag()?;
     let bar = bar(args.shadow_models * shadows.plan().steps(), "shadow models", json);
     let hooks = Hooks { on_step: &|| bar.inc(1), stop };
-    let noise = |number: u64| NoiseSource::from_seed(seed ^ (number + 1) << 54);
-    let trained =
-        in_pool(args.threads, || shadows.train_all(args.shadow_models, &cells, &noise, &hooks))?;
+    let trained = in_pool(args.threads, || shadows.train_all(args.shadow_models, &cells, &hooks))?;
     bar.finish_and_clear();
     let trained = match trained {
         Ok(trained) => trained,
@@ -121,7 +120,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     };
     let (target, of_population) = shadows.ask(&model.weights).map_err(audit_error)?;
     let evidence = Evidence { target, population: of_population, shadows: trained };
-    let attacks = attacks(&evidence, members.len()).map_err(audit_error)?;
+    let attacks = evidence.attacks(members.len()).map_err(audit_error)?;
     let count = args.shadow_models as usize;
     let section =
         membership_section(&attacks, &model.statement, members.len(), non_members.len(), count);
@@ -131,6 +130,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
         members: members.len(),
         non_members: non_members.len(),
         shadow_models: args.shadow_models,
+        strongest: strongest(&attacks).map(|attack| attack.name),
         attacks,
     };
     let subtitle = format!("{} on {}", config.model, split.train.name());
@@ -139,33 +139,27 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
         return print_json(&audit, &report);
     }
     println!("privacy of the model  {}", audit.privacy_of_the_model);
-    println!("{:<14} {:>7} {:>14} {:>16}", "attack", "AUC", "TPR at 1 % FPR", "TPR at 0.1 % FPR");
-    for Attack { name, roc } in &audit.attacks {
+    println!("{:<14} {:>27} {:>27} {:>7}", "attack", "TPR at 1 % FPR", "TPR at 0.1 % FPR", "AUC");
+    for attack in &audit.attacks {
+        let rate = |rate: f64, (low, high): (f64, f64)| {
+            format!("{:.1} % ({:.1} to {:.1} %)", 100.0 * rate, 100.0 * low, 100.0 * high)
+        };
         println!(
-            "{name:<14} {:>7.3} {:>12.1} % {:>14.1} %",
-            roc.auc,
-            100.0 * roc.tpr_at_1_percent,
-            100.0 * roc.tpr_at_01_percent
+            "{:<14} {:>27} {:>27} {:>7.3}",
+            attack.name,
+            rate(attack.roc.tpr_at_1_percent, attack.tpr_at_1_percent_limits),
+            rate(attack.roc.tpr_at_01_percent, attack.tpr_at_01_percent_limits),
+            attack.roc.auc
+        );
+    }
+    if let Some(name) = audit.strongest {
+        let confidence = 100.0 * CONFIDENCE;
+        println!(
+            "strongest      {name}; all limits hold together with {confidence:.0} % confidence"
         );
     }
     println!("results {}", report.display());
     Ok(())
-}
-
-fn attacks(evidence: &Evidence, members: usize) -> Result<Vec<Attack>, geodp_audit::Error> {
-    evidence.check()?;
-    [
-        ("loss", evidence.loss()),
-        ("LiRA, online", evidence.lira_online()),
-        ("LiRA, offline", evidence.lira_offline()),
-        ("RMIA", evidence.rmia()),
-    ]
-    .into_iter()
-    .map(|(name, scores)| {
-        let (of_members, of_others) = scores.split_at(members);
-        Ok(Attack { name: name.to_owned(), roc: Roc::new(of_members, of_others)? })
-    })
-    .collect()
 }
 
 /// Members, non-members and population: named in files, or drawn.
@@ -175,16 +169,10 @@ fn choose(
     test: usize,
     source: &NoiseSource,
 ) -> anyhow::Result<(Vec<u32>, Vec<u32>, Vec<u32>)> {
-    let draw = |count: usize, of: usize, stream: u64| -> anyhow::Result<Vec<u32>> {
-        let mut stream = source.stream(Purpose::Audit, stream, 0)?;
-        let mut order: Vec<u32> = (0..of as u32).collect();
-        for at in 0..count.min(of) {
-            let other = at + stream.below((of - at) as u64) as usize;
-            order.swap(at, other);
-        }
-        order.truncate(count);
-        order.sort_unstable();
-        Ok(order)
+    let draw = |count: usize, of: usize, stream: AuditStream| -> anyhow::Result<Vec<u32>> {
+        let mut chosen = stream.open(source, 0).map_err(audit_error)?.choose(count, of as u32);
+        chosen.sort_unstable();
+        Ok(chosen)
     };
     let (members, non_members) = match (&args.members, &args.non_members) {
         (Some(members), Some(others)) => (rows(members, train)?, rows(others, test)?),
@@ -196,7 +184,7 @@ fn choose(
                      {test} test records can be attacked"
                 )));
             }
-            (draw(count, train, 20)?, draw(count, test, 21)?)
+            (draw(count, train, AuditStream::Members)?, draw(count, test, AuditStream::NonMembers)?)
         }
     };
     let taken: std::collections::BTreeSet<u32> = non_members.iter().copied().collect();

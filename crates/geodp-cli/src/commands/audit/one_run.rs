@@ -90,7 +90,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let bar = bar(plan.steps(), "training", json);
     let hooks = Hooks { on_step: &|| bar.inc(1), stop };
     // A key of its own: the coins must not share a stream with the noise that hides them.
-    let noise = NoiseSource::from_seed(seed ^ 1 << 60);
+    let noise = source.derive(0)?;
     let present = toss(canaries, &source).map_err(audit_error)?;
     let checkpoint = folder.join("training.checkpoint");
     let scores = in_pool(args.threads, || {

@@ -1,22 +1,22 @@
-//! A small repeatable generator for choices that are not private: which records to hold back, which
-//! dimensions to look at, in which order to visit samples.
+//! A small repeatable generator for choices that are not private: first weights, which records to hold
+//! back, in which order to visit samples.
 //!
 //! SplitMix64 ([Steele, Lea, Flood 2014](https://doi.org/10.1145/2714064.2660195)): one addition and
-//! a mix a number, fixed for ever by its test, so that a seed means the same records in every
+//! a mix per number, fixed for ever by its test, so that a seed means the same records in every
 //! release. Never used for noise or for private sampling.
 
-/// The generator.
+/// The generator. Never for noise or for private sampling.
 #[derive(Clone, Debug)]
-pub(crate) struct SplitMix64(u64);
+pub struct SplitMix64(u64);
 
 impl SplitMix64 {
     /// Starts at a seed.
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         SplitMix64(seed)
     }
 
     /// The next 64 bits.
-    pub(crate) fn next_u64(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,9 +24,14 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
+    /// In [−1, 1).
+    pub(crate) fn signed_unit(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 * (2.0 / (1u64 << 53) as f64) - 1.0
+    }
+
     /// A number below `bound`, each equally likely
     /// ([Lemire 2019](https://doi.org/10.1145/3230636): multiply, reject the few that would bias).
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         let bound = bound.max(1) as u64;
         let threshold = bound.wrapping_neg() % bound;
         loop {
@@ -39,7 +44,7 @@ impl SplitMix64 {
 }
 
 /// The numbers 0 … count − 1 in an order that the seed decides (Fisher–Yates).
-pub(crate) fn permutation(count: usize, seed: u64) -> Vec<usize> {
+pub fn permutation(count: usize, seed: u64) -> Vec<usize> {
     let mut generator = SplitMix64::new(seed);
     let mut order: Vec<usize> = (0..count).collect();
     for last in (1..count).rev() {

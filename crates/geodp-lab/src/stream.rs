@@ -7,23 +7,20 @@
 //! η = 0.005 unless said otherwise: measured over the first 20,000 gradients on CIFAR-10, the loss falls
 //! fastest there (2.02 → 1.58; 1.63 at 0.001, 1.99 at 0.02), and at 0.05 it hardly falls at all.
 //!
-//! Everything follows from the seed (and the CPU's vector width, in the last bits). Gradients of real records: not private, for experiments only.
+//! Everything follows from the seed (and the CPU's vector width, in the last bits). Gradients of real
+//! records: not private, for experiments only.
 
-use std::path::Path;
-
-use geodp_nn::{LayerSpec, LinearSpec, Network, NetworkSpec};
-use serde::Serialize;
-
-use crate::shuffle::{SplitMix64, permutation};
-use crate::{DataError, Dataset, cifar10, mnist};
+use crate::Error;
+use geodp_data::Dataset;
+use geodp_nn::{LayerSpec, LinearSpec, Network, NetworkSpec, SplitMix64, permutation};
 
 /// How a stream is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StreamOptions {
+pub(crate) struct StreamOptions {
     /// Step size η of the training that makes the gradients.
-    pub learning_rate: f32,
+    pub(crate) learning_rate: f32,
     /// Decides the first weights and the order of the samples.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 impl Default for StreamOptions {
@@ -32,26 +29,8 @@ impl Default for StreamOptions {
     }
 }
 
-/// What a stream was made of, for reports.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct StreamMetadata {
-    /// Name of the dataset; MNIST where CIFAR-10 was not on the machine.
-    pub dataset: String,
-    /// Fingerprint of the dataset.
-    pub fingerprint: String,
-    /// Dimensions of a whole gradient.
-    pub dim: usize,
-    /// Gradients in an epoch.
-    pub epoch: usize,
-    /// Step size η.
-    pub learning_rate: f32,
-    /// Seed of weights and order.
-    pub seed: u64,
-}
-
 /// An endless, repeatable stream of gradients.
-pub struct GradientStream {
+pub(crate) struct GradientStream {
     network: Network,
     data: Dataset,
     options: StreamOptions,
@@ -60,28 +39,19 @@ pub struct GradientStream {
     /// Order of the samples in the running epoch.
     order: Vec<usize>,
     step: u64,
-    loss: f32,
 }
 
 impl GradientStream {
-    /// Gradients on CIFAR-10 if the data folder has it, else on MNIST;
-    /// [`metadata`](Self::metadata) says which.
-    pub fn open(data_dir: &Path, options: StreamOptions) -> Result<Self, DataError> {
-        let data = if cifar10::is_present(data_dir) {
-            cifar10::open(data_dir, &cifar10::standard_scaling())?.train
-        } else {
-            mnist::load_train(&mnist::standard_scaling())?
-        };
-        Self::new(data, options)
-    }
-
     /// Gradients on a dataset of images.
-    pub fn new(data: Dataset, options: StreamOptions) -> Result<Self, DataError> {
+    ///
+    /// # Errors
+    /// An empty dataset, one that is not of images, a learning rate that is none.
+    pub(crate) fn new(data: Dataset, options: StreamOptions) -> Result<Self, Error> {
         if data.is_empty() {
-            return Err(DataError::Empty { file: data.name().to_owned() });
+            return Err(Error::Stream(format!("{} has no records", data.name())));
         }
         if !(options.learning_rate.is_finite() && options.learning_rate >= 0.0) {
-            return Err(DataError::Argument(format!(
+            return Err(Error::Stream(format!(
                 "learning rate {} of a gradient stream must be 0 or more",
                 options.learning_rate
             )));
@@ -89,50 +59,22 @@ impl GradientStream {
         let network = network_for(&data)?;
         let weights = network.init(options.seed);
         let gradient = vec![0.0; network.dim()];
-        Ok(GradientStream {
-            network,
-            data,
-            options,
-            weights,
-            gradient,
-            order: Vec::new(),
-            step: 0,
-            loss: f32::NAN,
-        })
+        Ok(GradientStream { network, data, options, weights, gradient, order: Vec::new(), step: 0 })
     }
 
     /// Dimensions of a whole gradient.
-    pub fn dim(&self) -> usize {
+    pub(crate) fn dim(&self) -> usize {
         self.network.dim()
     }
 
-    /// How many gradients have been made.
-    pub fn position(&self) -> u64 {
-        self.step
-    }
-
-    /// Loss of the sample of the last gradient, before the step; not a number before the first.
-    pub fn last_loss(&self) -> f32 {
-        self.loss
-    }
-
-    /// What the stream is made of.
-    pub fn metadata(&self) -> StreamMetadata {
-        StreamMetadata {
-            dataset: self.data.name().to_owned(),
-            fingerprint: self.data.fingerprint().to_string(),
-            dim: self.dim(),
-            epoch: self.data.len(),
-            learning_rate: self.options.learning_rate,
-            seed: self.options.seed,
-        }
-    }
-
     /// `count` different dimensions, in ascending order, that the seed decides.
-    pub fn random_dimensions(&self, count: usize, seed: u64) -> Result<Vec<usize>, DataError> {
+    ///
+    /// # Errors
+    /// More than there are.
+    pub(crate) fn random_dimensions(&self, count: usize, seed: u64) -> Result<Vec<usize>, Error> {
         let dim = self.dim();
         if count > dim {
-            return Err(DataError::Argument(format!(
+            return Err(Error::Stream(format!(
                 "{count} dimensions were asked for, but a gradient has {dim}"
             )));
         }
@@ -143,7 +85,10 @@ impl GradientStream {
     }
 
     /// Makes the next gradient and takes the step that follows from it.
-    pub fn next_gradient(&mut self) -> Result<&[f32], DataError> {
+    ///
+    /// # Errors
+    /// A training that diverged.
+    pub(crate) fn next_gradient(&mut self) -> Result<&[f32], Error> {
         let epoch_len = self.data.len() as u64;
         let (epoch, place) = (self.step / epoch_len, (self.step % epoch_len) as usize);
         if place == 0 {
@@ -151,12 +96,11 @@ impl GradientStream {
         }
         // A dataset's row numbers are u32, so this cannot be cut.
         let sample = self.order[place] as u32;
-        let outcome = self
-            .network
+        self.network
             .sample_gradient(&self.weights, &self.data, sample, &mut self.gradient)
-            .map_err(|error| DataError::Stream(error.to_string()))?;
+            .map_err(|error| Error::Stream(error.to_string()))?;
         if !self.gradient.iter().all(|value| value.is_finite()) {
-            return Err(DataError::Stream(format!(
+            return Err(Error::Stream(format!(
                 "training diverged after {} gradients at learning rate {}; choose a smaller one",
                 self.step, self.options.learning_rate
             )));
@@ -164,16 +108,18 @@ impl GradientStream {
         for (weight, gradient) in self.weights.iter_mut().zip(&self.gradient) {
             *weight -= self.options.learning_rate * gradient;
         }
-        self.loss = outcome.losses.first().copied().unwrap_or(f32::NAN);
         self.step += 1;
         Ok(&self.gradient)
     }
 
     /// Makes the next gradient and writes the given dimensions of it to `out`.
-    pub fn next_into(&mut self, dimensions: &[usize], out: &mut [f32]) -> Result<(), DataError> {
+    ///
+    /// # Errors
+    /// Dimensions that a gradient lacks, or not one place for each; a training that diverged.
+    pub(crate) fn next_into(&mut self, dimensions: &[usize], out: &mut [f32]) -> Result<(), Error> {
         let dim = self.dim();
         if out.len() != dimensions.len() || dimensions.iter().any(|&dimension| dimension >= dim) {
-            return Err(DataError::Argument(format!(
+            return Err(Error::Stream(format!(
                 "{} dimensions below {dim} were to be written to {} places",
                 dimensions.len(),
                 out.len()
@@ -188,17 +134,20 @@ impl GradientStream {
 }
 
 /// The paper's CNN, on inputs and classes of this dataset.
-fn network_for(data: &Dataset) -> Result<Network, DataError> {
+fn network_for(data: &Dataset) -> Result<Network, Error> {
     let shape = data.shape();
     let mut spec = NetworkSpec::cnn();
     spec.input = vec![shape.channels, shape.height, shape.width];
     if let Some(LayerSpec::Linear(LinearSpec { outputs, .. })) = spec.layers.last_mut() {
         *outputs = data.classes();
     }
-    spec.build().map_err(|error| DataError::Stream(error.to_string()))
+    spec.build().map_err(|error| Error::Stream(error.to_string()))
 }
 
 /// A seed for each epoch's order, unrelated to the others.
 fn epoch_seed(seed: u64, epoch: u64) -> u64 {
     SplitMix64::new(seed ^ SplitMix64::new(epoch).next_u64()).next_u64()
 }
+
+#[cfg(test)]
+mod tests;
