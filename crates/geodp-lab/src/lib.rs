@@ -35,6 +35,8 @@ pub fn catalogue() -> Vec<Box<dyn AnyExperiment>> {
         Box::new(runtime::Runtime),
         Box::new(tables::Table::two()),
         Box::new(tables::Table::three()),
+        Box::new(tables::Table::two_in_small_steps()),
+        Box::new(tables::Table::three_in_small_steps()),
         Box::new(tables::Table::equal_privacy()),
         Box::new(claims::Claims),
     ]

@@ -104,6 +104,23 @@ fn table2_has_a_row_for_every_method_and_sigma() {
     assert!(rows.iter().all(|row| row.contains(",run,")));
 }
 
+/// Small steps name their protocol, stand beside the reading as stated, and are judged by the same rules.
+#[test]
+fn small_steps_stand_beside_the_table_as_stated() {
+    let (folder, store) = run_tiny("table2-small-steps");
+    let rows = csv_rows(&store, "table2-small-steps.csv");
+    assert_eq!(rows.len(), 20 * 2);
+    assert!(rows.iter().all(|row| row.contains(",run,") && row.contains(",small-steps,")));
+    let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("in small steps, 0 of 0 as stated"), "both readings are counted");
+    let claims = csv_rows(&store, "claims.csv");
+    assert_eq!(claims.iter().filter(|row| row.contains(",small-steps,")).count(), 2);
+    // Noise of the stated B on 128 records: what is spent is σ·128/B.
+    let cell = store.read("table2-small-steps", "dp-b8192-sigma10-seed0").unwrap().unwrap();
+    assert_eq!(cell.config["protocol"], "small-steps");
+    assert_eq!(cell.result["noise_multiplier"], 10.0 * 128.0 / 8192.0);
+}
+
 /// The ResNet is slow in tests: a part of its table, which draws the rest as not run.
 #[test]
 fn a_part_of_table3_is_drawn_whole() {

@@ -13,6 +13,7 @@ use crate::runtime::{Runtime, Times};
 use crate::store::Store;
 use crate::tables::Table;
 use crate::tables::equal::{self, Comparison, Reading};
+use crate::tables::protocol::Protocol as TableProtocol;
 use crate::tables::rows::Noise;
 use crate::tables::summary::Line;
 use crate::{Error, stats};
@@ -87,11 +88,16 @@ pub struct PrivacyRow {
 }
 
 impl Evidence {
-    /// Gathers what a store has; `checks` are the finished cells of the claims themselves.
+    /// Gathers what a store has, with Tables 2 and 3 under `protocol`; `checks` are the finished cells of
+    /// the claims themselves.
     ///
     /// # Errors
     /// A store that cannot be read.
-    pub fn gather(checks: &FinishedOf<Claims>, store: &Store) -> Result<Self, Error> {
+    pub fn gather(
+        checks: &FinishedOf<Claims>,
+        protocol: TableProtocol,
+        store: &Store,
+    ) -> Result<Self, Error> {
         let mut evidence = Self::default();
         for checked in checks.results() {
             match checked {
@@ -124,7 +130,7 @@ impl Evidence {
             }
         }
         let mut tables = Vec::new();
-        for table in [Table::two(), Table::three()] {
+        for table in Table::both(protocol) {
             tables.push((table.id(), lines_of(&table, store)?));
         }
         let spread = accuracy::pooled_std(tables.iter().flat_map(|(_, lines)| lines));
@@ -132,14 +138,21 @@ impl Evidence {
             evidence.accuracy.extend(accuracy::differences(id, lines, spread));
             evidence.privacy.extend(privacy_rows(lines));
         }
-        let lines = lines_of(&Table::equal_privacy(), store)?;
-        let (dp, geodp) = equal::sides(&lines);
-        let reading = Reading::Largest;
-        let comparison =
-            equal::compare(&equal::places(dp, reading), &equal::places(geodp, reading));
-        evidence.equal = (comparison.compared > 0).then_some(comparison);
+        // That comparison is of trainings as stated.
+        if protocol == TableProtocol::AsStated {
+            evidence.equal = at_equal_privacy(store)?;
+        }
         Ok(evidence)
     }
+}
+
+/// GeoDP against DP where their records were measured to pay as much at most.
+fn at_equal_privacy(store: &Store) -> Result<Option<Comparison>, Error> {
+    let lines = lines_of(&Table::equal_privacy(), store)?;
+    let (dp, geodp) = equal::sides(&lines);
+    let reading = Reading::Largest;
+    let comparison = equal::compare(&equal::places(dp, reading), &equal::places(geodp, reading));
+    Ok((comparison.compared > 0).then_some(comparison))
 }
 
 /// A table's lines, all of them empty if it was never begun.

@@ -11,9 +11,10 @@ use crate::Error;
 use crate::direction::measure;
 use crate::experiment::{Cell, CellContext, Drawn, Experiment, FinishedOf, PageContext};
 use crate::options::{Options, Size};
+use crate::tables::protocol::Protocol;
 use checks::{Bias, Effort, Identity, Knobs};
 use evidence::Evidence;
-use geodp_report::{Table, Text, Tone, csv};
+use geodp_report::{Section, Table, Text, Tone, csv};
 use judge::{Judged, Verdict, judge};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -99,10 +100,13 @@ impl Experiment for Claims {
     }
 
     fn draw(&self, finished: &FinishedOf<Self>, page: &PageContext<'_>) -> Result<Drawn, Error> {
-        let judged = judge(&Evidence::gather(finished, page.store)?);
+        let judged = judge(&Evidence::gather(finished, Protocol::AsStated, page.store)?);
+        let small = judge(&Evidence::gather(finished, Protocol::SmallSteps, page.store)?);
+        let small = small.into_iter().filter(of_tables_and_run);
+        let small: Vec<Judged> = small.map(with_figure_of_small_steps).collect();
         let mut drawn = Drawn::new(self.title());
         drawn.leads = true;
-        drawn.files.push(("claims.csv".into(), to_csv(&judged)));
+        drawn.files.push(("claims.csv".into(), to_csv(&judged, &small)));
         Ok(drawn.with(|section| {
             let section = section
                 .paragraph(
@@ -111,9 +115,28 @@ impl Experiment for Claims {
                 )
                 .table(verdict_table(&judged, page))
                 .subheading("What was found, and by which rule it was judged");
-            judged.iter().fold(section, |section, claim| section.paragraph(explanation(claim)))
+            let explain = |section: Section, claim| section.paragraph(explanation(claim));
+            let section = judged.iter().fold(section, explain);
+            if small.is_empty() {
+                return section;
+            }
+            let section = section
+                .subheading("The same rules where Tables 2 and 3 are run in small steps")
+                .table(verdict_table(&small, page));
+            small.iter().fold(section, explain)
         }))
     }
+}
+
+/// Whether a claim is judged by Tables 2 and 3, and they were run.
+fn of_tables_and_run(claim: &Judged) -> bool {
+    [7, 9].contains(&claim.number) && !matches!(claim.verdict, Verdict::NotRun(_))
+}
+
+/// Claim 7 stands on another figure in small steps.
+fn with_figure_of_small_steps(claim: Judged) -> Judged {
+    let figure = if claim.number == 7 { "table2-small-steps-sigma1" } else { claim.figure };
+    Judged { figure, ..claim }
 }
 
 /// Every claim with its verdict and a link to the figure that shows its numbers.
@@ -166,16 +189,23 @@ fn badge(verdict: &Verdict) -> Text {
     }
 }
 
-fn to_csv(judged: &[Judged]) -> String {
-    let rows = judged.iter().map(|claim| {
-        vec![
-            claim.number.to_string(),
-            claim.claim.to_owned(),
-            claim.verdict.words(),
-            claim.finding.clone(),
-            claim.rule.to_owned(),
-            claim.figure.to_owned(),
-        ]
-    });
-    csv::to_csv(["claim", "text", "verdict", "finding", "rule", "figure"], rows)
+/// Every verdict with the protocol of Tables 2 and 3 under which it was computed.
+fn to_csv(as_stated: &[Judged], small_steps: &[Judged]) -> String {
+    let of = |protocol: Protocol, judged: &[Judged]| -> Vec<Vec<String>> {
+        let row = |claim: &Judged| {
+            vec![
+                claim.number.to_string(),
+                protocol.name().to_owned(),
+                claim.claim.to_owned(),
+                claim.verdict.words(),
+                claim.finding.clone(),
+                claim.rule.to_owned(),
+                claim.figure.to_owned(),
+            ]
+        };
+        judged.iter().map(row).collect()
+    };
+    let mut rows = of(Protocol::AsStated, as_stated);
+    rows.extend(of(Protocol::SmallSteps, small_steps));
+    csv::to_csv(["claim", "protocol", "text", "verdict", "finding", "rule", "figure"], rows)
 }

@@ -68,8 +68,8 @@ pub(super) fn tables(evidence: &Evidence) -> Judged {
     let (wins, losses, of) = count(false);
     let (helps, hurts, add_ons) = count(true);
     let shown = evidence.accuracy.iter().filter(|d| !d.add_on).map(|d| {
-        let sign = if d.points >= 0.0 { "+" } else { "" };
-        format!("{} σ = {}: {sign}{:.2}", d.table, d.sigma, d.points).replace('-', "−")
+        let sign = if d.points >= 0.0 { "+" } else { "−" };
+        format!("{} σ = {}: {sign}{:.2}", d.table, d.sigma, d.points.abs())
     });
     let equal = evidence.equal.map_or(String::new(), |e| {
         format!(

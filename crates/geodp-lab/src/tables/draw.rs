@@ -1,19 +1,31 @@
 //! A table as a page section and a bar chart for each σ.
 
 use super::loss::Loss;
+use super::protocol::{Protocol, SMALL_STEP};
 use super::rows::{LARGE_BATCH, Noise, SMALL_BATCH};
 use super::summary::Line;
-use super::task::Which;
-use super::{Found, Table, rate, sheet, train};
+use super::task::{Scale, Which};
+use super::{Found, Table, rate, readings, sheet, train};
 use crate::Error;
-use crate::experiment::{Drawn, FinishedOf};
+use crate::experiment::{Drawn, FinishedOf, PageContext};
 use crate::options::Options;
 use crate::store::Settings;
 use geodp_report::{Axis, Bars, Callout, Estimate, Role, format};
 
 /// Everything that is finished of a table.
-pub(super) fn draw(table: &Table, finished: &FinishedOf<Table>) -> Result<Drawn, Error> {
+pub(super) fn draw(
+    table: &Table,
+    finished: &FinishedOf<Table>,
+    page: &PageContext<'_>,
+) -> Result<Drawn, Error> {
     let lines = table.lines(finished);
+    let readings = match table.protocol {
+        Protocol::AsStated => None,
+        Protocol::SmallSteps => {
+            let as_stated = table.as_stated();
+            Some(as_stated.lines(&page.store.finished(&as_stated)?.unwrap_or_default()))
+        }
+    };
     let mut drawn = Drawn::new(table.title);
     drawn.files.push((format!("{}.csv", table.id), sheet::to_csv(table, &lines)));
     drawn = drawn.with(|section| {
@@ -28,7 +40,11 @@ pub(super) fn draw(table: &Table, finished: &FinishedOf<Table>) -> Result<Drawn,
                 format!("{n} of {} cells of this table are not run yet.", lines.len()),
             ),
         };
-        section.table(accuracy_table(table, &lines)).table(privacy_table(table, &lines))
+        let section = match &readings {
+            None => section.table(accuracy_table(table, &lines)),
+            Some(as_stated) => section.table(readings::table(table, as_stated, &lines)),
+        };
+        section.table(privacy_table(table, &lines))
     });
     for (column, sigma) in table.sigmas.iter().enumerate() {
         let name = format!("{}-sigma{sigma}", table.id);
@@ -41,7 +57,7 @@ pub(super) fn draw(table: &Table, finished: &FinishedOf<Table>) -> Result<Drawn,
                 format::significant(100.0 * share, 2)
             );
         }
-        let label = format!("Table {}, σ = {sigma}", table.id.trim_start_matches("table"));
+        let label = format!("{}, σ = {sigma}", table.label());
         drawn = drawn.figure(&name, &label, &bars(table, *sigma, &own), text);
     }
     Ok(drawn)
@@ -62,44 +78,68 @@ fn noise_share(
 /// How the numbers came about, in sentences.
 pub(super) fn protocol(table: &Table, settings: &Settings) -> String {
     let options = Options::of(settings);
-    let scale = table.which.scale(&options);
+    let scale = table.which.scale(table.protocol, &options);
     let rates: Vec<String> = scale.rates.iter().map(f64::to_string).collect();
     let mut text = format!(
-        "{} for {} epochs, {} seed{}. Every gradient is clipped per sample at C = {}, batches are \
-         drawn by Poisson sampling with rate B/N, the optimiser is SGD without momentum. The paper \
-         does not state η; here it is searched for each perturbation, β, clipping rule, σ and B on \
-         the one grid {{{}}}: each rate trains for {} epochs at B = {SMALL_BATCH} ({} at B = {LARGE_BATCH}, as many steps) on five sixths of the \
-         training set, and the accuracy on the held-back sixth decides; where the winner stands at \
+        "Protocol {}: {} for {} epochs, {} seed{}. Every gradient is clipped per sample at C = {}, \
+         {} The optimiser is SGD without momentum. The paper does not state η; here it is searched for \
+         each perturbation, β, clipping rule, σ and B on the one grid {{{}}}: each rate trains for \
+         {} on five sixths of the training set, and the accuracy on the held-back sixth decides; where the winner stands at \
          the edge of what was tried, the grid goes on by factors of two, at most {} times. IS and \
          SUR use the rate of the method they are added to. “IS control” computes as many gradients \
          as IS and keeps them all. “no noise” is the same clipped training with σ = 0.",
-        capitalised(table.which.words()),
+        table.protocol.name(),
+        table.which.words(),
         scale.epochs,
         settings.seeds,
         if settings.seeds == 1 { "" } else { "s" },
         train::CLIP_NORM,
+        batches_and_noise(table.protocol),
         rates.join(", "),
-        scale.search_epochs(SMALL_BATCH),
-        scale.search_epochs(LARGE_BATCH),
+        search_length(&scale),
         rate::MOST_MORE,
     );
     if scale.epochs != 20 {
         text += &format!(" The paper trains for 20 epochs; this run for {}.", scale.epochs);
     }
     if scale.divide > 1 {
+        let what = match table.protocol {
+            Protocol::AsStated => "records and batch sizes are one",
+            Protocol::SmallSteps => "records are one",
+        };
+        let divide = scale.divide;
         text += &format!(
-            " Small form: records and batch sizes are one {}th of the full ones, B in the table is \
-             the full one.",
-            scale.divide
+            " Small form: {what} {divide}th of the full ones, B in the table is the full one."
         );
     }
     text
 }
 
-fn capitalised(words: &str) -> String {
-    let mut letters = words.chars();
-    let first = letters.next().map(|c| c.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
+/// How batches are drawn, and which noise a step gets.
+fn batches_and_noise(protocol: Protocol) -> String {
+    match protocol {
+        Protocol::AsStated => "batches are drawn by Poisson sampling with rate B/N.".to_owned(),
+        Protocol::SmallSteps => format!(
+            "batches are drawn by Poisson sampling with rate {SMALL_STEP}/N, and the noise of a step \
+             is that of the stated σ, C and B: B enters as the paper’s formulas use it, in the noise \
+             alone. Every ε below is of what was really run, {SMALL_STEP} records and a noise \
+             multiplier of {SMALL_STEP}·σ/B in each step, and therefore large."
+        ),
+    }
+}
+
+/// How long a rate of the search trains.
+fn search_length(scale: &Scale) -> String {
+    let small = scale.search_epochs(SMALL_BATCH);
+    match scale.protocol {
+        Protocol::AsStated => {
+            let large = scale.search_epochs(LARGE_BATCH);
+            format!(
+                "{small} epochs at B = {SMALL_BATCH} ({large} at B = {LARGE_BATCH}, as many steps)"
+            )
+        }
+        Protocol::SmallSteps => format!("{small} epochs"),
+    }
 }
 
 fn accuracy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
@@ -112,26 +152,35 @@ fn accuracy_table(table: &Table, lines: &[Line]) -> geodp_report::Table {
         "Test accuracy in %, mean ± standard deviation over seeds; beside it the paper’s.",
     );
     for pair in lines.chunks(table.sigmas.len()) {
-        let method = pair[0].row.method;
-        let beta = match (&pair[0].first, method.beta_text().as_str()) {
-            (Some(first), "β*") => {
-                format!("β* = {}", format::significant(first.beta.unwrap_or(f64::NAN), 2))
-            }
-            (_, text) => text.to_owned(),
-        };
-        let mut cells = vec![method.name(), method.batch.to_string(), beta];
+        let mut cells = first_columns(&pair[0]).to_vec();
         for line in pair {
             let published = line.published.map_or("—".to_owned(), |p| format!("{p:.2}"));
             cells.extend([line.accuracy_text(), published]);
         }
-        let rate =
-            |l: &Line| l.first.as_ref().map_or("—".into(), |o| o.learning_rate.to_string());
-        let mut rates: Vec<String> = pair.iter().map(rate).collect();
-        rates.dedup();
-        cells.push(rates.join(" / "));
+        cells.push(rates(pair));
         shown = shown.row(cells);
     }
     shown
+}
+
+/// Method, B and β of a row.
+pub(super) fn first_columns(line: &Line) -> [String; 3] {
+    let method = line.row.method;
+    let beta = match (&line.first, method.beta_text().as_str()) {
+        (Some(first), "β*") => {
+            format!("β* = {}", format::significant(first.beta.unwrap_or(f64::NAN), 2))
+        }
+        (_, text) => text.to_owned(),
+    };
+    [method.name(), method.batch.to_string(), beta]
+}
+
+/// η of a row's columns, once where they are equal.
+pub(super) fn rates(pair: &[Line]) -> String {
+    let rate = |l: &Line| l.first.as_ref().map_or("—".into(), |o| o.learning_rate.to_string());
+    let mut rates: Vec<String> = pair.iter().map(rate).collect();
+    rates.dedup();
+    rates.join(" / ")
 }
 
 /// What each training's statement says, and what its records were measured to pay.

@@ -8,7 +8,7 @@ use super::rows::Noise;
 use super::summary::Line;
 use super::{Table, draw as table_draw, sheet};
 use crate::Error;
-use crate::experiment::{Drawn, FinishedOf};
+use crate::experiment::{Drawn, FinishedOf, PageContext};
 use geodp_report::{Axis, Callout, Chart, Role, Series};
 
 /// A training as the comparison sees it.
@@ -89,7 +89,11 @@ pub fn sides(lines: &[Line]) -> (Vec<&Line>, Vec<&Line>) {
     lines.iter().partition(|line| line.row.method.noise == Noise::Dp)
 }
 
-pub(super) fn draw(table: &Table, finished: &FinishedOf<Table>) -> Result<Drawn, Error> {
+pub(super) fn draw(
+    table: &Table,
+    finished: &FinishedOf<Table>,
+    _: &PageContext<'_>,
+) -> Result<Drawn, Error> {
     let lines = table.lines(finished);
     let mut drawn = Drawn::new(table.title);
     drawn.files.push((format!("{}.csv", table.id), sheet::to_csv(table, &lines)));

@@ -4,6 +4,8 @@
 //! public grid searched for each perturbation, clipping rule, σ and B on a split of the training
 //! set ([`rate`]). The paper does not say which η it used.
 //!
+//! Each table is run under both readings of its B ([`protocol`]).
+//!
 //! Cells: `rate-…` (a search), `beta-star`, and one training per row, σ and seed. The rows without
 //! add-ons come first, then the add-ons, then further seeds.
 
@@ -11,7 +13,9 @@ pub mod crossing;
 mod draw;
 pub mod equal;
 pub mod loss;
+pub mod protocol;
 pub mod rate;
+mod readings;
 pub mod rows;
 mod sheet;
 pub mod summary;
@@ -23,6 +27,7 @@ use crate::experiment::{Cell, CellContext, Drawn, Experiment, FinishedOf, PageCo
 use crate::options::Options;
 use crossing::CrossingBeta;
 use geodp_mechanism::Mechanism;
+use protocol::Protocol;
 use rate::Search;
 use rows::{Beta, Method, Noise, Row};
 use serde::{Deserialize, Serialize};
@@ -38,7 +43,8 @@ pub struct Table {
     which: Which,
     rows: Vec<Row>,
     sigmas: Vec<f64>,
-    draw: fn(&Table, &FinishedOf<Table>) -> Result<Drawn, Error>,
+    protocol: Protocol,
+    draw: fn(&Table, &FinishedOf<Table>, &PageContext<'_>) -> Result<Drawn, Error>,
     /// A table whose finished cells it takes over where they are the same.
     lender: Option<fn() -> Table>,
     task: OnceCell<Task>,
@@ -88,6 +94,7 @@ impl Table {
             which: Which::Mnist,
             rows: rows::table2(),
             sigmas: rows::TABLE2_SIGMAS.to_vec(),
+            protocol: Protocol::AsStated,
             draw: draw::draw,
             lender: None,
             task: OnceCell::new(),
@@ -102,9 +109,56 @@ impl Table {
             which: Which::Cifar10,
             rows: rows::table3(),
             sigmas: rows::TABLE3_SIGMAS.to_vec(),
+            protocol: Protocol::AsStated,
             draw: draw::draw,
             lender: None,
             task: OnceCell::new(),
+        }
+    }
+
+    /// Table 2 in steps of 128 records.
+    pub fn two_in_small_steps() -> Self {
+        Self {
+            id: "table2-small-steps",
+            title: "Table 2 in small steps: the CNN on MNIST",
+            protocol: Protocol::SmallSteps,
+            ..Self::two()
+        }
+    }
+
+    /// Table 3 in steps of 128 records.
+    pub fn three_in_small_steps() -> Self {
+        Self {
+            id: "table3-small-steps",
+            title: "Table 3 in small steps: the ResNet on CIFAR-10",
+            protocol: Protocol::SmallSteps,
+            ..Self::three()
+        }
+    }
+
+    /// Tables 2 and 3 under a protocol.
+    pub fn both(protocol: Protocol) -> [Self; 2] {
+        match protocol {
+            Protocol::AsStated => [Self::two(), Self::three()],
+            Protocol::SmallSteps => [Self::two_in_small_steps(), Self::three_in_small_steps()],
+        }
+    }
+
+    /// The same table as stated.
+    fn as_stated(&self) -> Self {
+        match self.which {
+            Which::Mnist => Self::two(),
+            Which::Cifar10 => Self::three(),
+        }
+    }
+
+    /// `Table 2`: what readers of the paper know it by.
+    fn label(&self) -> &'static str {
+        match (self.which, self.protocol) {
+            (Which::Mnist, Protocol::AsStated) => "Table 2",
+            (Which::Mnist, Protocol::SmallSteps) => "Table 2 in small steps",
+            (Which::Cifar10, Protocol::AsStated) => "Table 3",
+            (Which::Cifar10, Protocol::SmallSteps) => "Table 3 in small steps",
         }
     }
 
@@ -116,6 +170,7 @@ impl Table {
             which: Which::Mnist,
             rows: rows::equal_privacy(),
             sigmas: rows::PRIVACY_SIGMAS.to_vec(),
+            protocol: Protocol::AsStated,
             draw: equal::draw,
             lender: Some(Table::two),
             task: OnceCell::new(),
@@ -177,16 +232,16 @@ impl Table {
 
     fn work(&self, job: &Job, context: &mut CellContext<'_>) -> Result<Found, Error> {
         let task = self.task(context.options)?;
-        let scale = self.which.scale(context.options);
+        let scale = self.which.scale(self.protocol, context.options);
         let (method, sigma) = job.method();
         let mut training = Training {
             network: &task.network,
             data: &task.search,
             method,
-            noise_multiplier: sigma,
+            noise_multiplier: self.protocol.step_noise_multiplier(sigma, method.batch),
             mechanism: self.mechanism(&method, context)?,
             learning_rate: scale.rates[scale.rates.len() / 2],
-            batch: method.batch / scale.divide,
+            batch: self.protocol.step_batch(method.batch, scale.divide),
             epochs: scale.search_epochs(method.batch),
             seed: 0,
         };
@@ -262,7 +317,7 @@ impl Experiment for Table {
     }
 
     fn cell(&self, job: &Job, options: &Options) -> Cell {
-        let scale = self.which.scale(options);
+        let scale = self.which.scale(self.protocol, options);
         let records = (self.which.records() / scale.divide) as f64;
         let searched = records * 5.0 / 6.0;
         let (method, sigma) = job.method();
@@ -272,22 +327,23 @@ impl Experiment for Table {
             Job::Rate(..) => (search * scale.rates.len() as f64, 0),
             Job::Train(_, _, seed) => (records * scale.epochs as f64, *seed),
         };
-        Cell {
-            key: job.key(),
-            config: json!({
-                "training": self.which.words(),
-                "method": method,
-                "noise_multiplier": sigma,
-                "records": records as u64,
-                "batch": method.batch / scale.divide,
-                "epochs": scale.epochs,
-                "rates": scale.rates,
-                "search_epochs": scale.search_epochs(method.batch),
-                "clip_norm": train::CLIP_NORM,
-            }),
-            seed,
-            expected_seconds: samples / self.which.samples_per_second(),
+        let mut config = json!({
+            "training": self.which.words(),
+            "method": method,
+            "noise_multiplier": sigma,
+            "records": records as u64,
+            "batch": self.protocol.step_batch(method.batch, scale.divide),
+            "epochs": scale.epochs,
+            "rates": scale.rates,
+            "search_epochs": scale.search_epochs(method.batch),
+            "clip_norm": train::CLIP_NORM,
+        });
+        // Cells made before there were two protocols do not name theirs.
+        if self.protocol != Protocol::AsStated {
+            config["protocol"] = json!(self.protocol);
         }
+        let expected_seconds = samples / self.which.samples_per_second(self.protocol);
+        Cell { key: job.key(), config, seed, expected_seconds }
     }
 
     fn run(&self, job: &Job, context: &mut CellContext<'_>) -> Result<Found, Error> {
@@ -297,7 +353,7 @@ impl Experiment for Table {
         }
     }
 
-    fn draw(&self, finished: &FinishedOf<Self>, _: &PageContext<'_>) -> Result<Drawn, Error> {
-        (self.draw)(self, finished)
+    fn draw(&self, finished: &FinishedOf<Self>, page: &PageContext<'_>) -> Result<Drawn, Error> {
+        (self.draw)(self, finished, page)
     }
 }

@@ -13,6 +13,7 @@ use geodp_report::csv;
 pub(super) fn to_csv(table: &Table, lines: &[Line]) -> String {
     let header = [
         "table",
+        "protocol",
         "method",
         "batch",
         "beta",
@@ -47,6 +48,7 @@ pub(super) fn to_csv(table: &Table, lines: &[Line]) -> String {
             |pick: fn(&Loss) -> f64| number(first.and_then(|o| o.measured.as_ref()).map(pick));
         vec![
             table.id.to_owned(),
+            table.protocol.name().to_owned(),
             line.row.method.name(),
             line.row.method.batch.to_string(),
             number(first.and_then(|o| o.beta)),

@@ -1,5 +1,6 @@
 //! What a table trains: data, network, and how large the experiment is.
 
+use super::protocol::Protocol;
 use super::rows::SMALL_BATCH;
 use crate::Error;
 use crate::options::{Options, Size};
@@ -15,13 +16,19 @@ pub struct Scale {
     pub epochs: u64,
     /// η: one public grid for every method.
     pub rates: Vec<f64>,
+    /// How B is read.
+    pub protocol: Protocol,
 }
 
 impl Scale {
-    /// Length of the search's trainings at this (full) B: a quarter of the training at B = 8192, and
-    /// as many steps at any other B. Large steps need some forty before they pay.
+    /// Length of the search's trainings at this (full) B. As stated: a quarter of the training at
+    /// B = 8192, and as many steps at any other B; large steps need some forty before they pay. Small
+    /// steps: a quarter of the training, whatever B is.
     pub fn search_epochs(&self, batch: u64) -> u64 {
-        (self.epochs * batch).div_ceil(4 * SMALL_BATCH).max(1)
+        match self.protocol {
+            Protocol::AsStated => (self.epochs * batch).div_ceil(4 * SMALL_BATCH).max(1),
+            Protocol::SmallSteps => self.epochs.div_ceil(4),
+        }
     }
 }
 
@@ -49,13 +56,14 @@ pub enum Which {
 
 impl Which {
     /// The experiment's size under these options.
-    pub fn scale(self, options: &Options) -> Scale {
+    pub fn scale(self, protocol: Protocol, options: &Options) -> Scale {
         // Clipped gradients are at most C = 0.1 long and there are 60 to 150 steps: rates are large.
         // The CNN on the held-back records at σ = 1, B = 16384, 20 epochs: DP 71 % with η = 4, 92.6 %
         // with 32, 91.6 % with 64; GeoDP at β = 0.1 94.4 % with 64.
-        let rates = match self {
-            Self::Mnist => vec![16.0, 32.0, 64.0, 128.0],
-            Self::Cifar10 => vec![8.0, 16.0, 32.0, 64.0],
+        let rates = match (self, protocol) {
+            (Self::Mnist, Protocol::AsStated) => vec![16.0, 32.0, 64.0, 128.0],
+            (Self::Cifar10, Protocol::AsStated) => vec![8.0, 16.0, 32.0, 64.0],
+            (_, Protocol::SmallSteps) => vec![0.5, 1.0, 2.0, 4.0],
         };
         let (divide, epochs) = match (self, options.size) {
             (_, Size::Full) => (1, 20),
@@ -64,7 +72,7 @@ impl Which {
             (_, Size::Tiny) => (128, 1),
         };
         let epochs = options.epochs.unwrap_or(epochs);
-        Scale { divide, epochs, rates }
+        Scale { divide, epochs, rates, protocol }
     }
 
     /// Training records of the full data set.
@@ -76,10 +84,12 @@ impl Which {
     }
 
     /// Samples a second that a private training handles on two cores, for the expected time.
-    pub fn samples_per_second(self) -> f64 {
-        match self {
-            Self::Mnist => 40_000.0,
-            Self::Cifar10 => 15_000.0,
+    pub fn samples_per_second(self, protocol: Protocol) -> f64 {
+        match (self, protocol) {
+            (Self::Mnist, Protocol::AsStated) => 40_000.0,
+            (Self::Mnist, Protocol::SmallSteps) => 30_000.0,
+            (Self::Cifar10, Protocol::AsStated) => 15_000.0,
+            (Self::Cifar10, Protocol::SmallSteps) => 12_000.0,
         }
     }
 
@@ -102,7 +112,8 @@ impl Which {
             Self::Cifar10 if options.size == Size::Tiny => stripes()?,
             Self::Cifar10 => cifar10::open(&options.data_dir, &cifar10::standard_scaling())?,
         };
-        let divide = self.scale(options).divide as usize;
+        // The data is the same under both readings of B.
+        let divide = self.scale(Protocol::AsStated, options).divide as usize;
         if divide > 1 && data.train.name() != STRIPES {
             let first = |count: usize| (0..count / divide).collect::<Vec<usize>>();
             data.train = data.train.subset(&first(data.train.len()))?;
