@@ -130,7 +130,7 @@ pub struct OneRun {
 /// where the result looks as if it took part. It must not depend on the coins in any other way.
 ///
 /// # Errors
-/// Bad parameters, a failing procedure, scores that are not one finite number a canary.
+/// Bad parameters, a failing procedure, scores that are not one finite number per canary.
 pub fn audit(
     params: &OneRunParams,
     coins: &NoiseSource,

@@ -8,7 +8,7 @@
 //! | LiRA offline | (φ − mean out)/std out, one-sided | shadows without x |
 //! | RMIA ([Zarifzadeh et al. 2024](https://arxiv.org/abs/2312.03262)) | share of population z with ratio(x)/ratio(z) > 1 | shadows without x, population |
 //!
-//! Means are medians; below 32 shadows a side, all records share one spread.
+//! Means are medians; below 32 shadows on a side, all records share one spread.
 
 use crate::Error;
 use crate::error::same_length;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// How well a score tells members from non-members.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Roc {
-    /// (false positive rate, true positive rate), from (0, 0) to (1, 1), one a distinct score.
+    /// (false positive rate, true positive rate), from (0, 0) to (1, 1), one for each distinct score.
     pub points: Vec<(f64, f64)>,
     /// Area under the curve: the chance that a member scores above a non-member, ties halved.
     pub auc: f64,

@@ -144,7 +144,7 @@ impl RecordLossSummary {
     }
 }
 
-/// ε rises with μ, so its quantiles are those of μ: three accountings instead of one a record.
+/// ε rises with μ, so its quantiles are those of μ: three accountings instead of one for each record.
 fn quantiles(
     mu: impl Iterator<Item = f64>,
     epsilon: impl Fn(f64) -> Result<f64, Error>,

@@ -207,7 +207,7 @@ fn classify(error: Error) -> anyhow::Error {
     }
 }
 
-/// A bar over the cells of one experiment; a line a cell where there is no terminal.
+/// A bar over the cells of one experiment; a line per cell where there is no terminal.
 struct CellBar {
     bar: ProgressBar,
     name: &'static str,

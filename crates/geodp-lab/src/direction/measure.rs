@@ -49,7 +49,7 @@ pub struct Group {
     pub dataset: String,
     /// Dimensions of a whole gradient.
     pub whole_dim: usize,
-    /// One entry a point.
+    /// One entry per point.
     pub errors: Vec<Errors>,
 }
 

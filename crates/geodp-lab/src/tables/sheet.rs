@@ -1,4 +1,4 @@
-//! A table as a CSV: one record a row and σ, every ε in the column of its kind. Cells that were not
+//! A table as a CSV: one record per row and σ, every ε in the column of its kind. Cells that were not
 //! run have their record, too, with empty numbers.
 
 use super::draw::paper_epsilon;

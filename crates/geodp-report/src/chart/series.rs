@@ -63,12 +63,12 @@ impl Series {
         Series { name: name.into(), role, shape, dashed, markers: false }
     }
 
-    /// A shaded band (low, high) around a line, one pair a point; say in the caption what it is.
+    /// A shaded band (low, high) around a line, one pair per point; say in the caption what it is.
     pub fn band(self, bounds: impl IntoIterator<Item = (f64, f64)>) -> Series {
         self.spread(Spread::Band, bounds)
     }
 
-    /// Error bars (low, high), one pair a point.
+    /// Error bars (low, high), one pair per point.
     pub fn error_bars(self, bounds: impl IntoIterator<Item = (f64, f64)>) -> Series {
         self.spread(Spread::Whiskers, bounds)
     }

@@ -60,7 +60,7 @@ impl Section {
         self.with(Block::Subheading(text.into()))
     }
 
-    /// Adds names and their values, one a line: settings, facts of a run.
+    /// Adds names and their values, one per line: settings, facts of a run.
     pub fn key_values<K: Into<String>, V: Into<Text>>(
         self,
         pairs: impl IntoIterator<Item = (K, V)>,

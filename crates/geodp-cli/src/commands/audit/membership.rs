@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// Members, and as many non-members, drawn at random.
     #[arg(long, value_name = "N", default_value_t = 500, conflicts_with_all = ["members", "non_members"], value_parser = clap::value_parser!(u64).range(1..))]
     records: u64,
-    /// A text file with the rows (from 0) of the training set to attack, one a line.
+    /// A text file with the rows (from 0) of the training set to attack, one per line.
     #[arg(long, value_name = "FILE", requires = "non_members")]
     members: Option<PathBuf>,
     /// The same of the test set, which the model never saw.
