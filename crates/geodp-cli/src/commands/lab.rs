@@ -121,9 +121,9 @@ fn list(options: &Options, json: bool) -> anyhow::Result<()> {
         println!("{}", serde_json::to_string_pretty(&entries)?);
         return Ok(());
     }
-    println!("{:<9} {:>5}  {:<18} what", "name", "cells", "on two cores");
+    println!("{:<19} {:>5}  {:<18} what", "name", "cells", "on two cores");
     for Entry { name, title, cells, expected_seconds } in entries {
-        println!("{name:<9} {cells:>5}  {:<18} {title}", about(expected_seconds));
+        println!("{name:<19} {cells:>5}  {:<18} {title}", about(expected_seconds));
     }
     Ok(())
 }

@@ -212,6 +212,14 @@ impl Table {
         found.search().map(|search| search.chosen).ok_or_else(|| self.lacks(&job))
     }
 
+    /// The rows, the most wanted first: in small steps the one without noise, which shows whether this
+    /// reading of B holds.
+    fn by_want(&self) -> impl Iterator<Item = &Row> {
+        let leads =
+            |row: &&Row| self.protocol == Protocol::SmallSteps && row.method.noise == Noise::None;
+        self.rows.iter().filter(leads).chain(self.rows.iter().filter(move |row| !leads(row)))
+    }
+
     /// What an earlier job must have found.
     fn needed(&self, job: &Job, context: &CellContext<'_>) -> Result<Found, Error> {
         let found = context.store.result(self, job, context.options)?;
@@ -297,7 +305,7 @@ impl Experiment for Table {
         let mut jobs: Vec<Job> = Vec::new();
         for seed in 0..options.seeds {
             for add_ons in [false, true] {
-                for row in self.rows.iter().filter(|r| r.method.has_add_on() == add_ons) {
+                for row in self.by_want().filter(|r| r.method.has_add_on() == add_ons) {
                     for sigma in self.columns(&row.method) {
                         let needed = [
                             (row.method.noise == CROSSING).then_some(Job::CrossingBeta),
