@@ -59,6 +59,7 @@ impl Curve {
             Mechanism::None => json!("none"),
             Mechanism::Dp => json!("dp"),
             Mechanism::Geodp { beta } => json!({ "geodp": beta }),
+            Mechanism::GeodpCertified(_) => json!(self.mechanism),
         };
         json!({ "perturbation": perturbation, "batch": self.batch, "sigma": self.sigma })
     }
