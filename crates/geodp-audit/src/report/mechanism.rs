@@ -10,6 +10,7 @@ fn name(case: &Case) -> String {
     let mechanism = match case.mechanism {
         Audited::Dp => "DP",
         Audited::Geodp => "GeoDP",
+        Audited::GeodpCertified => "certified GeoDP",
     };
     let batch = match case.batch {
         Batch::Ordinary => "ordinary batch",
@@ -55,7 +56,7 @@ pub fn mechanism_section(setting: &Setting, cases: &[Case]) -> Section {
         cases.iter().map(name),
     )
     .group(
-        "claimed: certified (DP), as published (GeoDP)",
+        "claimed: certified (DP, certified GeoDP), as published (GeoDP)",
         Role::Neutral,
         cases.iter().map(|case| first_claim(case).map_or(f64::NAN, Claim::upper)),
     )

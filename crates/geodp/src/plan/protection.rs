@@ -13,6 +13,7 @@ use geodp_mechanism::{Clip, Mechanism};
 /// What protects the records of a plan.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
+#[allow(clippy::large_enum_variant, reason = "a plan holds one, and is never moved in a loop")]
 pub enum Protection {
     /// No noise, no privacy.
     None {

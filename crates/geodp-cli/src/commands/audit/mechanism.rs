@@ -9,7 +9,7 @@ use geodp_audit::report::mechanism_section;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Tell releases of two neighbouring gradients apart: DP and GeoDP, an ordinary batch and one whose
+/// Tell releases of two neighbouring gradients apart: DP, GeoDP and certified GeoDP, an ordinary batch and one whose
 /// mean nearly cancels. No data is used.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: geodp audit mechanism --beta 0.1 --noise-multiplier 1")]
@@ -74,13 +74,15 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let pair = geodp_audit::mechanism::Pair::new(&setting, Batch::Ordinary).map_err(audit_error)?;
     drop(pair);
     let cells = Cells::open(&folder, &setting).map_err(audit_error)?;
-    let bar = bar(4 * 2 * setting.repeats, "releases", json);
+    let bar = bar(6 * 2 * setting.repeats, "releases", json);
     let mut cases = Vec::new();
     for (name, mechanism, batch) in [
         ("dp-ordinary", Audited::Dp, Batch::Ordinary),
         ("dp-cancelling", Audited::Dp, Batch::Cancelling),
         ("geodp-ordinary", Audited::Geodp, Batch::Ordinary),
         ("geodp-cancelling", Audited::Geodp, Batch::Cancelling),
+        ("geodp-certified-ordinary", Audited::GeodpCertified, Batch::Ordinary),
+        ("geodp-certified-cancelling", Audited::GeodpCertified, Batch::Cancelling),
     ] {
         let done = || bar.inc(1);
         match cells.cell(name, || audit(&setting, mechanism, batch, stop, &done)) {
@@ -95,7 +97,10 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     bar.finish_and_clear();
     let section = mechanism_section(&setting, &cases);
     let title = "Perturbations under audit";
-    let subtitle = format!("DP and GeoDP, β = {}, σ = {}", setting.beta, setting.noise_multiplier);
+    let subtitle = format!(
+        "DP, GeoDP and certified GeoDP, β = {}, σ = {}",
+        setting.beta, setting.noise_multiplier
+    );
     let audit = Audit { setting, cases };
     let report = write_results(&cells, &audit, title, &subtitle, section)?;
     if json {
