@@ -141,6 +141,24 @@ fn group_normalisation() {
     check(&images(4, 5, 6, vec![norm(2), LayerSpec::Tanh]), 60, 9);
 }
 
+/// A group of one value is its own mean: what is left is the shift, exactly, so that a ReLU behind
+/// it sees no rounding error as a positive value.
+#[test]
+fn a_group_of_one_value_is_exactly_its_shift() {
+    let layers = vec![norm(3), LayerSpec::Relu];
+    let spec = images(3, 1, 1, layers);
+    let network = spec.build().unwrap();
+    let data = table(3, 3, 40, 11);
+    let mut weights = weights_of(&network, 5);
+    weights[3..6].fill(0.0);
+    let of_linear = network.parameters().iter().find(|p| p.name == "3.weight").unwrap().range();
+    let mut gradient = vec![0.0; network.dim()];
+    for sample in 0..40 {
+        network.sample_gradient(&weights, &data, sample, &mut gradient).unwrap();
+        assert!(gradient[of_linear.clone()].iter().all(|&g| g == 0.0), "sample {sample}");
+    }
+}
+
 #[test]
 fn residual_branches() {
     let residual =

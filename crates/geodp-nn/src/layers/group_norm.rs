@@ -3,7 +3,9 @@
 //!
 //! Per-sample gradients: dγ_c = Σ dy·x̂, dβ_c = Σ dy over the plane, and with h = γ·dy,
 //! dx = (h − mean h − x̂·mean(h·x̂))/√(variance + ε). The statistics are found again in the backward
-//! pass: two sums over a group cost less than to keep them for every block. Packed: γ, then β.
+//! pass: two sums over a group cost less than to keep them for every block. Forward, (x − mean)·f and
+//! not x·f − mean·f: a value that equals its mean gives exactly β, whatever the rounding of f.
+//! Packed: γ, then β.
 
 use super::{AnyLayer, Backward, Describe, Forward, Layer};
 use crate::error::Error;
@@ -98,9 +100,9 @@ impl Layer for GroupNorm {
             let planes = x.chunks_exact(self.plane).zip(y.chunks_exact_mut(self.plane));
             for ((x, y), (&scale, &shift)) in planes.zip(&mut parameters) {
                 let factor = inverse.mul(V::splat(scale));
-                let offset = V::splat(shift).sub(mean.mul(factor));
+                let shift = V::splat(shift);
                 for (y, x) in y.iter_mut().zip(x) {
-                    *y = x.fma(factor, offset);
+                    *y = x.sub(mean).fma(factor, shift);
                 }
             }
         }
