@@ -1,7 +1,9 @@
 //! What exactness costs: the sum of a batch in integers against the same in floats.
-//! `cargo bench -p geodp-nn --bench exact [rounds]`.
+//! `cargo bench -p geodp-nn --bench exact -- [rounds] [part of a name]`.
 //!
-//! Both routes take turns, so that a busy machine slows them alike; medians are compared. Beside the
+//! Both routes take turns, so that a busy machine slows them alike; medians are compared, of the time
+//! that threads were running where the system tells it (a busy machine's clock says little), else of
+//! the clock. Beside the
 //! ratio stands the error that truncation adds to the mean gradient, relative to its norm, against
 //! sums of the untruncated gradients in double precision.
 
@@ -56,21 +58,39 @@ impl Samples for Strokes {
     }
 }
 
+/// Seconds that all threads of this process have run, or that have passed.
+fn seconds(start: Instant) -> f64 {
+    let of_thread = |path: std::path::PathBuf| {
+        let text = std::fs::read_to_string(path.join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<f64>().ok()
+    };
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let nanoseconds: f64 = tasks.filter_map(|task| of_thread(task.path())).sum();
+    if nanoseconds > 0.0 { 1e-9 * nanoseconds } else { start.elapsed().as_secs_f64() }
+}
+
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
 }
 
 fn main() {
-    let rounds = std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(21);
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let rounds = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(21);
+    let wanted = arguments.iter().find(|argument| argument.parse::<usize>().is_err());
+    let normalised = ResnetSpec { groups: Some(4), ..Default::default() };
     let cases = [
         ("CNN", NetworkSpec::cnn(), 1024),
         ("ResNet", NetworkSpec::resnet(&ResnetSpec::default()), 1024),
+        ("ResNet with GroupNorm", NetworkSpec::resnet(&normalised), 1024),
         ("logistic regression, 10 classes", NetworkSpec::logistic(784, 10), 4096),
         ("logistic regression, 2 classes", NetworkSpec::logistic(784, 2), 4096),
         ("MLP 784-256-10", NetworkSpec::mlp(784, &[256], 10), 1024),
     ];
     for (name, spec, batch) in cases {
+        if wanted.is_some_and(|part| !name.contains(part.as_str())) {
+            continue;
+        }
         compare(name, &spec.build().expect("a valid network"), batch, rounds);
     }
 }
@@ -84,15 +104,16 @@ fn compare(name: &str, network: &Network, batch: u32, rounds: usize) {
     let mut floats = vec![0.0f32; network.dim()];
     let mut integers = vec![0i64; network.dim()];
     let (mut floating, mut exact) = (Vec::new(), Vec::new());
+    let start = Instant::now();
     for _ in 0..rounds {
-        let start = Instant::now();
+        let before = seconds(start);
         network.weighted_sum(&weights, &samples, &batch, &clip, &mut floats).expect("a valid call");
-        floating.push(start.elapsed().as_secs_f64());
-        let start = Instant::now();
+        let between = seconds(start);
         network
             .exact_sum(&weights, &samples, &batch, &clip, grid, &mut integers)
             .expect("a valid call");
-        exact.push(start.elapsed().as_secs_f64());
+        floating.push(between - before);
+        exact.push(seconds(start) - between);
     }
     let (floating, exact) = (median(floating), median(exact));
     let error = truncation_error(network, &samples, &weights, &batch, &integers, grid);

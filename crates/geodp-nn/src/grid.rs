@@ -190,4 +190,66 @@ mod tests {
         grid.add_gradient(&[f32::INFINITY, 1.0], |_| 1.0, &mut sum);
         assert_eq!(sum, before);
     }
+
+    /// Numbers of many sizes, and of every last digit.
+    fn numbers() -> impl Iterator<Item = f64> {
+        let mut state = 7u64;
+        (0..20_000).map(move |at| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let mantissa = 1.0 + (state >> 12) as f64 / (1u64 << 52) as f64;
+            mantissa * 2f64.powi(at % 61 - 30)
+        })
+    }
+
+    /// What a norm may be too small by.
+    const NORM: f64 = 0.6 / 16_777_216.0;
+    /// The roundings of single precision that may lengthen, once.
+    const UP: f64 = 1.0 + 1.0 / 16_777_216.0;
+
+    #[test]
+    fn scales_leave_room_for_every_rounding() {
+        let mut closest: f64 = 0.0;
+        for (norm, bound) in numbers().zip(numbers().skip(1)) {
+            let grid = Grid::new(bound).unwrap();
+            for asked in [bound / norm, 3.0 * bound / norm, -bound / norm, 1e300] {
+                let weight = grid.cut(asked, norm);
+                let length = f64::from(grid.lane_scale(weight)).abs() * UP * norm;
+                assert!(length <= 4_194_304.0 * (1.0 - NORM), "{norm}, {bound}: {length}");
+                closest = closest.max(length);
+            }
+        }
+        assert!(closest > 4_194_304.0 * (1.0 - 2e-6), "needlessly short: {closest}");
+    }
+
+    #[test]
+    fn factors_leave_room_for_every_rounding() {
+        let full = f64::from(1u32 << Grid::BITS);
+        for ((of_x, of_dy), bound) in numbers().zip(numbers().skip(9)).zip(numbers().skip(2)) {
+            let grid = Grid::new(bound).unwrap();
+            for (spread_x, spread_dy) in [(1.0, 1.0), (30.0, 3.0), (1.5, 900.0)] {
+                let x = Factor { squares: of_x * of_x, largest: of_x / spread_x, len: 1000 };
+                let dy = Factor { squares: of_dy * of_dy, largest: of_dy / spread_dy, len: 10 };
+                let weight = grid.cut(f64::INFINITY.min(1e300), of_x * of_dy);
+                let (a, b) = grid.factor_scales(weight, &x, &dy);
+                let (a, b) = (f64::from(a), f64::from(b));
+                let length = a * b * UP * UP * of_x * of_dy;
+                assert!(length <= full * (1.0 - NORM), "{x:?}, {dy:?}: {length}");
+                assert!(length >= full * (1.0 - 1e-4), "needlessly short: {x:?}, {dy:?}: {length}");
+                assert!(a * x.largest * UP < 32_767.5 && b * dy.largest * UP < 32_767.5);
+                let product = largest_product((a as f32, b as f32), &x, &dy) as f64;
+                assert!(product >= a * x.largest * UP * b * dy.largest * UP);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_number_has_no_weight() {
+        let grid = Grid::new(1.0).unwrap();
+        for (weight, norm) in [(f64::NAN, 1.0), (f64::INFINITY, 1.0), (1.0, f64::NAN), (1.0, 0.0)] {
+            assert_eq!(grid.cut(weight, norm), 0.0);
+        }
+        assert_eq!(grid.lane_scale(0.0), 0.0);
+        assert_eq!(grid.lane_scale(1e-60), 0.0);
+        assert!(grid.lane_scale(1e60).is_finite());
+    }
 }

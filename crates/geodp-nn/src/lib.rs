@@ -5,6 +5,10 @@
 //! on blocks of samples that fit the cache, one sample in each lane of a vector register, and adds
 //! the weighted gradients up as it goes. Results are the same bits for any number of threads.
 //!
+//! [`Network::exact_sum`] adds integers instead: each record on a [`Grid`], no longer than its bound in
+//! exact arithmetic, and the same bits on every CPU, for any order and any split of the batch.
+//! [`Network::exact_unit_sum`] does so for units of several rows.
+//!
 //! | symbol | meaning |
 //! |---|---|
 //! | x, y | input and output of a layer, `[feature][lane]`, lane = sample |

@@ -403,7 +403,11 @@ mod tests {
                     seen.push(outcome.correct as u32);
                 }
                 seen.extend(weights.iter().map(|weight| weight.to_bits()));
-                seen
+                let rows: Vec<u32> = (0..70).collect();
+                let units: Vec<&[u32]> = rows.chunks(3).collect();
+                let rule = |_: usize, norm: f64| 0.3 / norm;
+                network.exact_unit_sum(&weights, &samples, &units, &rule, grid, &mut sum).unwrap();
+                (seen, sum)
             };
             let expected = run(Isa::Portable);
             for isa in Isa::available() {

@@ -23,7 +23,10 @@ fn small_resnet() -> NetworkSpec {
 }
 
 fn models() -> Vec<(&'static str, NetworkSpec)> {
+    let mut tanh = NetworkSpec::mlp(12, &[9], 3);
+    tanh.layers[1] = LayerSpec::Tanh;
     vec![
+        ("tanh", tanh),
         ("logistic", NetworkSpec::logistic(20, 2)),
         ("one input", NetworkSpec::logistic(1, 2)),
         ("softmax", NetworkSpec::logistic(20, 5)),
@@ -305,6 +308,63 @@ fn any_order_and_partition_gives_the_same_integers() {
     }
     assert!(tried * 3 >= cases(60), "too few of the random networks are valid: {tried}");
 }
+
+/// Sums of 16-bit products and of truncated lanes are moved to 64 bits before they overflow.
+#[test]
+fn long_batches_of_the_longest_records_do_not_overflow() {
+    let network = NetworkSpec::logistic(1, 2).build().unwrap();
+    // All of the gradient is the bias's, or as good as all of it the weight's.
+    let data = Table { inputs: vec![vec![0.0], vec![1e6]], labels: vec![1, 0] };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let weights = [0.0; 2];
+    for record in [0, 1] {
+        let (one, _) = exact(&network, &weights, &data, &[record], &|_, _| 1e9, 1.0);
+        assert!(squares(&one) as f64 >= 0.99 * (FULL * FULL) as f64);
+        let batch = vec![record; 70_000];
+        let (sum, _) = pool.install(|| exact(&network, &weights, &data, &batch, &|_, _| 1e9, 1.0));
+        assert_eq!(sum, one.iter().map(|n| n * 70_000).collect::<Vec<_>>());
+        let rows = [record; 2];
+        let units = vec![&rows[..]; 35_000];
+        let run = |units: &[&[u32]]| {
+            let (mut sum, grid) = (vec![0; 2], Grid::new(1.0).unwrap());
+            let call =
+                || network.exact_unit_sum(&weights, &data, units, &|_, _| 1e9, grid, &mut sum);
+            pool.install(call).unwrap();
+            sum
+        };
+        let expected: Vec<i64> = run(&units[..1]).iter().map(|n| n * 35_000).collect();
+        assert_eq!(run(&units), expected);
+    }
+}
+
+/// A record's integers are the same on every machine: these were written down on one with AVX2.
+#[test]
+fn the_bits_are_pinned() {
+    let mut got = Vec::new();
+    for (_, spec) in models() {
+        let (network, weights, data) = setup(&spec, 50);
+        let batch: Vec<u32> = (0..50).collect();
+        let (sum, norms) = exact(&network, &weights, &data, &batch, &flat(0.3), 0.3);
+        let bytes = sum.iter().flat_map(|n| n.to_le_bytes());
+        let bytes = bytes.chain(norms.iter().flat_map(|norm| norm.to_bits().to_le_bytes()));
+        // FNV-1a.
+        let start = 0xcbf2_9ce4_8422_2325u64;
+        got.push(
+            bytes.fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)),
+        );
+    }
+    assert_eq!(got, PINNED, "{got:#x?}");
+}
+
+const PINNED: [u64; 7] = [
+    17_183_356_750_383_748_834,
+    11_101_231_476_209_808_528,
+    14_049_025_114_694_327_600,
+    12_434_208_775_919_771_652,
+    4_198_266_824_442_499_705,
+    8_733_670_173_663_501_811,
+    17_833_531_623_342_988_835,
+];
 
 #[test]
 fn concurrent_sums_do_not_meet() {

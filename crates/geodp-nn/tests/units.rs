@@ -188,8 +188,9 @@ fn units_of_one_row_are_records() {
         let (network, weights, data) = setup(&spec, 50);
         let rows: Vec<u32> = (0..50).map(|at| at * 7 % 50).collect();
         let units: Vec<&[u32]> = rows.chunks(1).collect();
-        let third =
-            |place: usize, norm: f64| if place % 3 == 0 { (0.3 / norm).min(1.0) } else { 0.0 };
+        let third = |place: usize, norm: f64| {
+            if place.is_multiple_of(3) { (0.3 / norm).min(1.0) } else { 0.0 }
+        };
         let (sum, outcome) = exact(&network, &weights, &data, &units, &third, 0.3);
         let (mut expected, grid) = (vec![0; network.dim()], Grid::new(0.3).unwrap());
         let records = network.exact_sum(&weights, &data, &rows, &third, grid, &mut expected);

@@ -60,33 +60,31 @@ pub(crate) struct GroupNorm {
     pub(crate) plane: usize,
 }
 
+/// Σ of a term over values, in two levels, chains of 64, so that large groups lose few digits. Not a
+/// function of a closure, which would be compiled without the features of the instruction set.
+macro_rules! total {
+    ($values:expr, $value:pat => $term:expr) => {{
+        let (mut all, mut part, mut count) = (V::zero(), V::zero(), 0);
+        for $value in $values {
+            part = part.add($term);
+            count += 1;
+            if count == 64 {
+                all = all.add(part);
+                (part, count) = (V::zero(), 0);
+            }
+        }
+        all.add(part)
+    }};
+}
+
 impl GroupNorm {
     #[inline(always)]
     fn statistics<V: Vector>(&self, group: &[V]) -> (V, V) {
         let share = V::splat(1.0 / group.len() as f32);
-        let mean = total(group.iter().copied()).mul(share);
-        let squares = group.iter().map(|x| {
-            let centred = x.sub(mean);
-            centred.mul(centred)
-        });
-        let variance = total(squares).mul(share);
+        let mean = total!(group, x => *x).mul(share);
+        let variance = total!(group, x => x.sub(mean).mul(x.sub(mean))).mul(share);
         (mean, V::splat(1.0).div(variance.add(V::splat(EPSILON)).sqrt()))
     }
-}
-
-/// Sum in two levels, chains of 64, so that large groups lose few digits.
-#[inline(always)]
-fn total<V: Vector>(values: impl Iterator<Item = V>) -> V {
-    let (mut all, mut part, mut count) = (V::zero(), V::zero(), 0);
-    for value in values {
-        part = part.add(value);
-        count += 1;
-        if count == 64 {
-            all = all.add(part);
-            (part, count) = (V::zero(), 0);
-        }
-    }
-    all.add(part)
 }
 
 impl Layer for GroupNorm {
@@ -123,9 +121,8 @@ impl Layer for GroupNorm {
             for c in 0..in_group {
                 let plane = c * self.plane..(c + 1) * self.plane;
                 let (x, dy) = (&x[plane.clone()], &dy[plane]);
-                let shift = total(dy.iter().copied());
-                let product = x.iter().zip(dy).map(|(x, dy)| dy.mul(x.sub(mean)));
-                let scale = total(product).mul(inverse);
+                let shift = total!(dy, dy => *dy);
+                let scale = total!(x.iter().zip(dy), (x, dy) => dy.mul(x.sub(mean))).mul(inverse);
                 let channel = group * in_group + c;
                 let weight = V::splat(scales[channel]);
                 mean_h = shift.fma(weight, mean_h);

@@ -218,7 +218,10 @@ impl<V: Vector> Kernel for OuterProducts<'_, V> {
         if self.layer.bias {
             let bias = &mut self.sum[self.layer.inputs * self.layer.outputs..];
             for (sum, dy) in bias.iter_mut().zip(dy.chunks_exact(room)) {
-                let total = dy[..used].iter().fold(V::Part::zero(), |total, dy| total.add(*dy));
+                let mut total = V::Part::zero();
+                for dy in &dy[..used] {
+                    total = total.add(*dy);
+                }
                 *sum += total.sum();
             }
         }

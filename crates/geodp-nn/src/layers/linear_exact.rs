@@ -231,7 +231,7 @@ mod tests {
         for (inputs, outputs, records) in [(1, 1, 128), (5, 4, 128), (9, 26, 37), (4, 3, 8)] {
             let mut factors = Factors::new(inputs, outputs, 128);
             let room = factors.room;
-            let sign = |at: usize| if at % 3 == 0 { -1 } else { 1 };
+            let sign = |at: usize| if at.is_multiple_of(3) { -1 } else { 1 };
             factors.u.get_mut().fill(32_767);
             for (at, y) in factors.y.get_mut().iter_mut().enumerate() {
                 *y = sign(at / room * 7) * 32_766;

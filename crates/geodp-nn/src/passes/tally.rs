@@ -11,7 +11,7 @@ use super::workspace::Workspace;
 use crate::grid::{Factor, Grid, LANE_BLOCKS, LANE_SHIFT, largest_product};
 use crate::layers::linear_exact::Factors;
 use crate::layout::Layout;
-use crate::simd::{Kernel, MOST_LANES, Vector, sum_of_squares};
+use crate::simd::{Kernel, MOST_LANES, Vector, squares_and_largest, sum_of_squares};
 
 /// Records of a chunk; a multiple of the most lanes.
 pub(crate) const CHUNK_RECORDS: usize = 128;
@@ -281,14 +281,9 @@ impl<V: Vector> Kernel for Measure<'_, V> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        V::sums_store(sum_of_squares(self.values), &mut self.to.squares);
-        let mut largest = [V::zero(); 2];
-        let (pairs, rest) = self.values.as_chunks::<2>();
-        for pair in pairs {
-            largest = [largest[0].max(pair[0].abs()), largest[1].max(pair[1].abs())];
-        }
-        let last = rest.iter().fold(largest[0].max(largest[1]), |top, value| top.max(value.abs()));
-        last.store(&mut self.to.largest);
+        let (squares, largest) = squares_and_largest(self.values);
+        V::sums_store(squares, &mut self.to.squares);
+        largest.store(&mut self.to.largest);
     }
 }
 

@@ -213,6 +213,15 @@ impl Quantise for F32x8 {
         });
     }
     #[inline(always)]
+    fn store_shorts_of_two(self, other: Self, to: &mut [i16]) {
+        let to = &mut to[..16];
+        intrinsic!({
+            // Packs within halves: the order is 0–3, 8–11, 4–7, 12–15.
+            let (a, b) = (_mm256_cvttps_epi32(self.0), _mm256_cvttps_epi32(other.0));
+            _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm256_packs_epi32(a, b));
+        });
+    }
+    #[inline(always)]
     fn shorts_load(from: &[i16]) -> Self::Shorts {
         let from = &from[..16];
         intrinsic!(_mm256_loadu_si256(from.as_ptr().cast()))
@@ -229,14 +238,21 @@ impl Quantise for F32x8 {
     fn pairs_sums(sums: [Self::Pairs; 4]) -> [i64; 4] {
         intrinsic!({
             // Four 64-bit sums of each, then a transposing addition.
-            let wide = sums.map(|sum| {
-                let low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(sum));
-                let high = _mm256_cvtepi32_epi64(_mm256_extracti128_si256::<1>(sum));
-                _mm256_add_epi64(low, high)
-            });
-            let pair =
-                |a, b| _mm256_add_epi64(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
-            let (first, second) = (pair(wide[0], wide[1]), pair(wide[2], wide[3]));
+            // Macros, not closures, which would be compiled without the features.
+            macro_rules! wide {
+                ($sum:expr) => {{
+                    let low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128($sum));
+                    let high = _mm256_cvtepi32_epi64(_mm256_extracti128_si256::<1>($sum));
+                    _mm256_add_epi64(low, high)
+                }};
+            }
+            macro_rules! pair {
+                ($a:expr, $b:expr) => {{
+                    let (a, b) = (wide!($a), wide!($b));
+                    _mm256_add_epi64(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b))
+                }};
+            }
+            let (first, second) = (pair!(sums[0], sums[1]), pair!(sums[2], sums[3]));
             let total = _mm256_add_epi64(
                 _mm256_permute2x128_si256::<0x20>(first, second),
                 _mm256_permute2x128_si256::<0x31>(first, second),

@@ -102,6 +102,26 @@ pub(crate) fn sum_of_squares<V: Vector>(values: &[V]) -> V::Sums {
     V::sums_add(V::sums_add(sums[0], sums[1]), V::sums_add(sums[2], sums[3]))
 }
 
+/// [`sum_of_squares`], and max |x| of each lane, while the values are at hand.
+#[inline(always)]
+pub(crate) fn squares_and_largest<V: Vector>(values: &[V]) -> (V::Sums, V) {
+    let (mut sums, mut largest) = ([V::sums_zero(); 4], [V::zero(); 2]);
+    let (fours, rest) = values.as_chunks::<4>();
+    for four in fours {
+        for (sum, value) in sums.iter_mut().zip(four) {
+            *sum = value.add_square(*sum);
+        }
+        let (first, second) = (four[0].abs().max(four[1].abs()), four[2].abs().max(four[3].abs()));
+        largest = [largest[0].max(first), largest[1].max(second)];
+    }
+    let mut top = largest[0].max(largest[1]);
+    for value in rest {
+        sums[0] = value.add_square(sums[0]);
+        top = top.max(value.abs());
+    }
+    (V::sums_add(V::sums_add(sums[0], sums[1]), V::sums_add(sums[2], sums[3])), top)
+}
+
 /// Instruction sets that have a [`Vector`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Isa {

@@ -23,8 +23,16 @@ pub(crate) trait Quantise: Copy {
     /// Sum over lanes.
     fn counts_sum(counts: Self::Counts) -> i64;
 
-    /// Stores the lanes toward zero as `i16`; a value beyond them becomes the nearest.
+    /// Stores the lanes toward zero as `i16`, in an order of its own within each [`SHORTS`]; a value
+    /// beyond them becomes the nearest.
     fn store_shorts(self, to: &mut [i16]);
+    /// The same of twice as many lanes.
+    #[inline(always)]
+    fn store_shorts_of_two(self, other: Self, to: &mut [i16]) {
+        let (first, second) = to.split_at_mut(to.len() / 2);
+        self.store_shorts(first);
+        other.store_shorts(second);
+    }
     fn shorts_load(from: &[i16]) -> Self::Shorts;
     fn pairs_zero() -> Self::Pairs;
     /// `sums + a·b`, products of neighbouring records added.

@@ -1,7 +1,31 @@
 //! Four registers side by side, so that a weight once loaded serves four times as many samples.
 
 use super::{Kernel, Quantise, Vector};
-use core::array::from_fn;
+
+/// The same for each part. Not `array::from_fn`: its closure is compiled without the features of the
+/// instruction set, and then every intrinsic in it is a call.
+macro_rules! each {
+    ($part:ident => $body:expr) => {
+        [
+            {
+                let $part = 0;
+                $body
+            },
+            {
+                let $part = 1;
+                $body
+            },
+            {
+                let $part = 2;
+                $body
+            },
+            {
+                let $part = 3;
+                $body
+            },
+        ]
+    };
+}
 
 /// A plain array, so that a slice of them is also a slice of registers.
 pub(crate) type Wide<V> = [V; 4];
@@ -27,7 +51,7 @@ impl<V: Vector> Vector for Wide<V> {
     }
     #[inline(always)]
     fn load(from: &[f32]) -> Self {
-        from_fn(|part| V::load(&from[part * V::LANES..]))
+        each!(part => V::load(&from[part * V::LANES..]))
     }
     #[inline(always)]
     fn store(self, to: &mut [f32]) {
@@ -50,40 +74,40 @@ impl<V: Vector> Vector for Wide<V> {
     }
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        from_fn(|part| self[part].add(other[part]))
+        each!(part => self[part].add(other[part]))
     }
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
-        from_fn(|part| self[part].sub(other[part]))
+        each!(part => self[part].sub(other[part]))
     }
     #[inline(always)]
     fn mul(self, other: Self) -> Self {
-        from_fn(|part| self[part].mul(other[part]))
+        each!(part => self[part].mul(other[part]))
     }
     #[inline(always)]
     fn div(self, other: Self) -> Self {
-        from_fn(|part| self[part].div(other[part]))
+        each!(part => self[part].div(other[part]))
     }
     #[inline(always)]
     fn sqrt(self) -> Self {
-        self.map(V::sqrt)
+        each!(part => self[part].sqrt())
     }
     #[inline(always)]
     fn fma(self, factor: Self, addend: Self) -> Self {
-        from_fn(|part| self[part].fma(factor[part], addend[part]))
+        each!(part => self[part].fma(factor[part], addend[part]))
     }
     #[inline(always)]
     fn max(self, other: Self) -> Self {
-        from_fn(|part| self[part].max(other[part]))
+        each!(part => self[part].max(other[part]))
     }
     #[inline(always)]
     fn where_positive(self, gate: Self) -> Self {
-        from_fn(|part| self[part].where_positive(gate[part]))
+        each!(part => self[part].where_positive(gate[part]))
     }
     #[inline(always)]
     fn split_where_equal(self, a: Self, b: Self) -> (Self, Self) {
-        let split: [(V, V); 4] = from_fn(|part| self[part].split_where_equal(a[part], b[part]));
-        (split.map(|(hit, _)| hit), split.map(|(_, rest)| rest))
+        let split = each!(part => self[part].split_where_equal(a[part], b[part]));
+        (each!(part => split[part].0), each!(part => split[part].1))
     }
     #[inline(always)]
     fn sum(self) -> f32 {
@@ -96,11 +120,11 @@ impl<V: Vector> Vector for Wide<V> {
     }
     #[inline(always)]
     fn add_square(self, sums: Self::Sums) -> Self::Sums {
-        from_fn(|part| self[part].add_square(sums[part]))
+        each!(part => self[part].add_square(sums[part]))
     }
     #[inline(always)]
     fn sums_add(a: Self::Sums, b: Self::Sums) -> Self::Sums {
-        from_fn(|part| V::sums_add(a[part], b[part]))
+        each!(part => V::sums_add(a[part], b[part]))
     }
     #[inline(always)]
     fn sums_store(sums: Self::Sums, to: &mut [f64]) {
@@ -117,11 +141,11 @@ impl<V: Vector> Quantise for Wide<V> {
 
     #[inline(always)]
     fn abs(self) -> Self {
-        self.map(V::abs)
+        each!(part => self[part].abs())
     }
     #[inline(always)]
     fn truncated(self) -> Self::Counts {
-        self.map(V::truncated)
+        each!(part => self[part].truncated())
     }
     #[inline(always)]
     fn counts_zero() -> Self::Counts {
@@ -129,17 +153,17 @@ impl<V: Vector> Quantise for Wide<V> {
     }
     #[inline(always)]
     fn counts_add(a: Self::Counts, b: Self::Counts) -> Self::Counts {
-        from_fn(|part| V::counts_add(a[part], b[part]))
+        each!(part => V::counts_add(a[part], b[part]))
     }
     #[inline(always)]
     fn counts_sum(counts: Self::Counts) -> i64 {
-        counts.map(V::counts_sum).iter().sum()
+        each!(part => V::counts_sum(counts[part])).iter().sum()
     }
     #[inline(always)]
     fn store_shorts(self, to: &mut [i16]) {
-        for (part, to) in self.iter().zip(to.chunks_exact_mut(V::LANES)) {
-            part.store_shorts(to);
-        }
+        let (first, second) = to.split_at_mut(2 * V::LANES);
+        self[0].store_shorts_of_two(self[1], first);
+        self[2].store_shorts_of_two(self[3], second);
     }
     #[inline(always)]
     fn shorts_load(from: &[i16]) -> Self::Shorts {
