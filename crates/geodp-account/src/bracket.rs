@@ -21,6 +21,8 @@ pub enum Reason {
     RenyiOnly,
     /// The finest lattice allowed still leaves the bracket wide.
     Resolution,
+    /// The noise's own left-over is larger than δ allows at this ε.
+    NoiseLeftOver,
     /// No method certifies a finite number here.
     Uncertified,
 }
@@ -34,6 +36,9 @@ impl fmt::Display for Reason {
                 "the upper end is the Rényi bound: composition by FFT cannot certify a tighter one"
             }
             Reason::Resolution => "the finest lattice allowed leaves the bracket wide",
+            Reason::NoiseLeftOver => {
+                "δ is below what can be certified: at so large an ε the noise's tail outweighs it"
+            }
             Reason::Uncertified => "no method certifies a finite number for these parameters",
         })
     }

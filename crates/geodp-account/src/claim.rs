@@ -69,6 +69,17 @@ impl Arithmetic {
     /// The names, as files and flags spell them.
     pub const NAMES: &'static [&'static str] = &["exact", "floating-point"];
 
+    /// τ: the probability that a draw of noise is not that of the theorem.
+    ///
+    /// Floating point cuts its normals at 9.49 deviations (2⁻⁶⁴ is the smallest uniform), beyond
+    /// which a Gaussian has 2.4·10⁻²¹. Exact noise leaves 2⁻¹²⁸ undecided.
+    pub fn left_over(self) -> f64 {
+        match self {
+            Self::FloatingPoint => 2.4e-21,
+            Self::Exact => 2.0_f64.powi(-128),
+        }
+    }
+
     /// What holds, in one sentence.
     pub fn sentence(self) -> &'static str {
         match self {
@@ -107,6 +118,7 @@ pub enum Denominator {
 
 /// What all claims about a run share.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Terms {
     /// Which change of the data the claims are about.
     pub adjacency: Adjacency,
@@ -116,6 +128,9 @@ pub struct Terms {
     pub arithmetic: Arithmetic,
     /// What sums are divided by.
     pub denominator: Denominator,
+    /// Draws of noise, at most, of everything the claims are about; 0 where nobody has counted.
+    /// Each may differ from the Gaussian of the theorem with [`Arithmetic::left_over`].
+    pub noise_draws: u64,
 }
 
 /// One claim about what was released.

@@ -63,6 +63,33 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// A data set's ledger has another total than the one given.
+    #[error(
+        "total_epsilon {given} is not that of the data set's ledger ({}): leave it out, or use another \
+         ledger for other data",
+        .found.map_or("none".to_owned(), |total| total.to_string())
+    )]
+    OtherTotal {
+        /// The total given.
+        given: f64,
+        /// The ledger's.
+        found: Option<f64>,
+    },
+    /// A run would take a data set beyond its total.
+    #[error(
+        "with this run the data set's total would be {after}, above its limit of {total}; {runs} runs \
+         have spent {spent} of it. Take fewer steps or more noise"
+    )]
+    TotalExceeded {
+        /// The limit.
+        total: f64,
+        /// The claim with this run.
+        after: String,
+        /// ε spent so far.
+        spent: String,
+        /// Runs that spent it.
+        runs: usize,
+    },
     /// Reading or writing the ledger failed.
     #[error("ledger: {0}")]
     Io(#[from] std::io::Error),

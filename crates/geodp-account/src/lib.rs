@@ -5,7 +5,7 @@
 //! [`RdpAccountant`]) composes them for an [`Adjacency`] and answers ε(δ) or
 //! δ(ε) as a [`Bracket`]. [`calibrate`] turns the question
 //! round, a [`Budget`] refuses what does not fit, a [`Ledger`] keeps the events of a
-//! run, and an [`Account`] turns events into [`Claim`]s, which never print an ε without its kind.
+//! run and a [`DataLedger`] those of all runs on one data set, and an [`Account`] turns events into [`Claim`]s, which never print an ε without its kind.
 //!
 //! | symbol | name | meaning |
 //! |---|---|---|
@@ -53,7 +53,10 @@ pub use digits::rounded_up;
 pub use error::Error;
 pub use event::{Event, MOST_STEPS};
 pub use gaussian::analytic_gaussian_sigma;
-pub use ledger::{Ledger, LedgerFormat, LedgerHeader, LedgerRecord, LedgerWriter};
+pub use ledger::{
+    DataLedger, DataLedgerHeader, DataLedgerRecord, Ledger, LedgerFormat, LedgerHeader,
+    LedgerRecord, LedgerRun, LedgerWriter,
+};
 pub use measured::Measured;
 pub use misses::delta_of_misses;
 pub use pld::PldAccountant;

@@ -11,6 +11,7 @@ const TERMS: Terms = Terms {
     delta: 1e-5,
     arithmetic: Arithmetic::FloatingPoint,
     denominator: Denominator::Batch(256),
+    noise_draws: 0,
 };
 
 fn upper(event: &Event, count: u64, delta: f64, adjacency: Adjacency) -> f64 {
@@ -149,4 +150,25 @@ fn claims_come_back_from_json() {
     let bent = r#"{"lower":3.0,"upper":-1.0,"adjacency":"zero-out"}"#;
     let bracket: geodp_account::Bracket = serde_json::from_str(bent).unwrap();
     assert_eq!((bracket.lower, bracket.upper), (0.0, 0.0));
+}
+
+/// The noise's left-over is paid for out of δ, and a δ too small for it certifies nothing.
+#[test]
+fn the_noises_left_over_is_in_delta() {
+    let event = Event::sampled_gaussian(0.1, 2.0);
+    let claim = |terms: Terms, event: &Event, count: u64| {
+        let mut account = Account::new(terms);
+        account.charge(event, count).unwrap();
+        account.claim().unwrap()
+    };
+    let draws = |noise_draws, delta| Terms { noise_draws, delta, ..TERMS };
+    let ideal = claim(TERMS, &event, 100).upper();
+    let machine = claim(draws(1 << 30, 1e-5), &event, 100);
+    assert!(machine.upper() > ideal && machine.upper() < 1.001 * ideal);
+    let exact = Terms { arithmetic: Arithmetic::Exact, ..draws(1 << 30, 1e-18) };
+    assert!(claim(exact, &event, 100).upper().is_finite());
+    let refused = claim(draws(1 << 30, 1e-18), &event, 100);
+    assert!(refused.upper().is_infinite() && refused.to_string().contains("δ is below"));
+    let loud = claim(draws(1 << 30, 1e-5), &Event::gaussian(0.05), 1);
+    assert!(loud.upper().is_infinite(), "{loud}");
 }

@@ -1,14 +1,24 @@
 //! The ledger: every alteration is found and named by its line; what a crash leaves is recovered.
 
 use geodp_account::{
-    Accountant, Adjacency, Error, Event, Ledger, LedgerWriter, Method, PldAccountant,
+    Accountant, Adjacency, Arithmetic, Denominator, Error, Event, Ledger, LedgerHeader,
+    LedgerWriter, PldAccountant, Terms,
 };
 use std::path::PathBuf;
+
+const TERMS: Terms = Terms {
+    adjacency: Adjacency::ZeroOut,
+    delta: 1e-5,
+    arithmetic: Arithmetic::FloatingPoint,
+    denominator: Denominator::ExpectedBatch,
+    noise_draws: 0,
+};
 
 fn written(charges: u64) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");
-    let mut writer = LedgerWriter::create(&path, Adjacency::AddRemove, 1e-5, "plan 7").unwrap();
+    let header = LedgerHeader::new(TERMS, "plan 7", None);
+    let mut writer = LedgerWriter::create(&path, &header).unwrap();
     for charge in 1..=charges {
         writer.append(10 * charge, &Event::sampled_gaussian(0.01, 1.0), 10).unwrap();
     }
@@ -21,13 +31,13 @@ fn comes_back_and_adds_up() {
     let ledger = Ledger::read(&path).unwrap();
     assert_eq!((ledger.records.len(), ledger.steps(), ledger.torn), (3, 30, false));
     assert_eq!(ledger.header.plan, "plan 7");
-    for prefix in 0..=4 {
-        let mut by_hand = PldAccountant::new(Adjacency::AddRemove);
-        by_hand.compose(&Event::sampled_gaussian(0.01, 1.0), 10 * prefix.min(3)).unwrap();
-        let expected = by_hand.epsilon(1e-5).unwrap();
-        let total = ledger.epsilon_after(prefix as usize, Method::Pld).unwrap();
-        assert_eq!((total.lower, total.upper), (expected.lower, expected.upper));
-    }
+    let mut by_hand = PldAccountant::new(Adjacency::AddRemove);
+    by_hand.compose(&Event::sampled_gaussian(0.01, 1.0), 30).unwrap();
+    let expected = by_hand.epsilon(1e-5).unwrap();
+    let total = ledger.account().unwrap().claim().unwrap().epsilon();
+    assert_eq!((total.lower, total.upper), (expected.lower, expected.upper));
+    let (writer, _) = LedgerWriter::open(&path).unwrap();
+    assert_eq!(writer.account(), &ledger.account().unwrap());
 }
 
 /// Every byte, changed in every line, is found in that line (or, for the chain, the next).
@@ -106,4 +116,33 @@ fn an_event_out_of_range_is_not_written() {
     let (mut writer, _) = LedgerWriter::open(&path).unwrap();
     assert!(writer.append(20, &Event::sampled_gaussian(2.0, 1.0), 1).is_err());
     assert_eq!(Ledger::read(&path).unwrap().records.len(), 1);
+}
+
+/// A header's δ is held to its range whoever wrote it, and the last block's start is known.
+#[test]
+fn headers_are_checked_and_blocks_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.jsonl");
+    let bad = LedgerHeader::new(Terms { delta: 2.0, ..TERMS }, "", None);
+    assert!(LedgerWriter::create(&path, &bad).is_err());
+    let header = LedgerHeader::new(TERMS, "", None);
+    let mut writer = LedgerWriter::create(&path, &header).unwrap();
+    let event = Event::sampled_gaussian(0.01, 1.0);
+    for (step, before) in [(10, 0), (20, 10), (20, 10), (30, 20)] {
+        writer.append(step, &event, 10).unwrap();
+        assert_eq!(Ledger::read(&path).unwrap().steps_before_last_block(), before);
+    }
+}
+
+/// A link in the ledger's place is replaced, not followed.
+#[cfg(unix)]
+#[test]
+fn a_link_is_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, other) = (folder.path().join("ledger.jsonl"), folder.path().join("other"));
+    std::fs::write(&other, "precious").unwrap();
+    std::os::unix::fs::symlink(&other, &path).unwrap();
+    LedgerWriter::create(&path, &LedgerHeader::new(TERMS, "", None)).unwrap();
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "precious");
+    assert!(Ledger::read(&path).is_ok());
 }

@@ -72,6 +72,7 @@ fn its_claim_is_certified() {
         delta: DELTA,
         arithmetic: geodp_account::Arithmetic::Exact,
         denominator: geodp_account::Denominator::Batch(256),
+        noise_draws: 0,
     };
     let mut account = Account::new(terms);
     account.charge(&Event::polar(plain(), MISS), 100).unwrap();

@@ -223,6 +223,7 @@ fn claims(setting: &Setting, mechanism: Audited) -> Result<Vec<Claim>, Error> {
         delta: setting.delta,
         arithmetic: Arithmetic::FloatingPoint,
         denominator: Denominator::Batch(setting.batch),
+        noise_draws: 0,
     });
     account.charge(&event, 1)?;
     let mut claims = account.claims()?;

@@ -2,6 +2,7 @@
 //!
 //! Drawn on standard error, and only on a terminal; elsewhere one line an epoch.
 
+use geodp::config::TestIs;
 use geodp::plan::Plan;
 use geodp::run::BlockMetrics;
 use geodp::watch::{Observer, Progress};
@@ -83,7 +84,8 @@ impl Observer for TrainingBar {
             self.epsilon = format!(" · {}", epsilon.short());
         }
         if let Some(test) = metrics.test {
-            self.test = format!(" · test {:.2} %", 100.0 * test.accuracy);
+            let private = if test.is == TestIs::Private { " (private)" } else { "" };
+            self.test = format!(" · test {:.2} %{private}", 100.0 * test.accuracy);
             if self.lines && !self.quiet {
                 eprintln!("{}epoch {:.1}: {}", self.label, metrics.epoch, self.message());
             }

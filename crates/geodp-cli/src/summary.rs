@@ -1,6 +1,7 @@
 //! What a training prints before it starts and when it is done.
 
 use geodp::config::Imported;
+use geodp::config::TestIs;
 use geodp::run::{Finished, Run};
 use geodp_audit::record_loss::RecordLossSummary;
 use geodp_report::format;
@@ -69,7 +70,10 @@ pub(crate) fn print(
         return Ok(());
     }
     if let Some(test) = finished.test() {
-        println!("test accuracy  {}", format::percent(test.accuracy));
+        println!("{}", accuracy_line(test.accuracy, test.records, test.is));
+    }
+    if let Some(released) = &finished.statement.accuracy {
+        println!("released       accuracy {released}");
     }
     println!("privacy        {}", finished.statement.headline());
     for claim in finished.statement.claims.iter().skip(1) {
@@ -82,4 +86,16 @@ pub(crate) fn print(
     println!("time           {time}, {} samples/s", format::count(rate as u64));
     println!("results        {}", folder.join("report.html").display());
     Ok(())
+}
+
+/// An accuracy, and for whom it is.
+pub(crate) fn accuracy_line(accuracy: f64, records: usize, is: TestIs) -> String {
+    let accuracy = format::percent(accuracy);
+    match is {
+        TestIs::Public => format!("test accuracy  {accuracy}"),
+        TestIs::Private => format!(
+            "private        accuracy {accuracy} on {} private records: for you, not for release",
+            format::count(records as u64)
+        ),
+    }
 }

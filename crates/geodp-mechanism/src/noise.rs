@@ -14,6 +14,7 @@ use crate::kernels::normal::{BLOCK, HALF};
 use crate::kernels::{Level, normal, rounded};
 use chacha20::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
+use zeroize::Zeroize;
 
 /// What a stream of randomness is for. Streams of different purposes never overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,6 +43,8 @@ pub enum Purpose {
     Shuffling = 10,
     /// Keys of derived sources.
     Derivation = 11,
+    /// Noise on a released accuracy.
+    Accuracy = 12,
 }
 
 /// Where a source's key came from; every report must say it.
@@ -58,6 +61,12 @@ pub enum Origin {
 pub struct NoiseSource {
     key: [u8; 32],
     origin: Origin,
+}
+
+impl Drop for NoiseSource {
+    fn drop(&mut self) {
+        self.key.zeroize();
+    }
 }
 
 /// Largest step number of an address.

@@ -2,7 +2,7 @@
 
 use crate::account::parse_event;
 use crate::error;
-use geodp_account::Error;
+use geodp_account::{Arithmetic, Denominator, Error, LedgerHeader, Terms};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -25,13 +25,13 @@ impl Ledger {
     /// The neighbouring relation its totals are about.
     #[getter]
     fn adjacency(&self) -> String {
-        self.inner.header.adjacency.to_string()
+        self.inner.header.terms.adjacency.to_string()
     }
 
     /// δ its totals are stated at.
     #[getter]
     fn delta(&self) -> f64 {
-        self.inner.header.delta
+        self.inner.header.terms.delta
     }
 
     /// What ties it to its run.
@@ -101,7 +101,15 @@ impl LedgerWriter {
                 let taken = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
                 return Err(Error::Io(taken));
             }
-            geodp_account::LedgerWriter::create(&path, adjacency, delta, plan)
+            let terms = Terms {
+                adjacency,
+                delta,
+                arithmetic: Arithmetic::FloatingPoint,
+                denominator: Denominator::ExpectedBatch,
+                noise_draws: 0,
+            };
+            let header = LedgerHeader::new(terms, plan, None);
+            geodp_account::LedgerWriter::create(&path, &header)
         });
         Ok(Self { inner: Mutex::new(made.map_err(error::account)?) })
     }

@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release -p geodp --example own_engine`
 
+use geodp::config::TestIs;
 use geodp::engine::{About, Engine, EngineError, WeightOf};
 use geodp::params::PlanParams;
 use geodp::plan::Facts;
@@ -69,6 +70,7 @@ impl Engine for LeastSquares {
             // What ties checkpoints to these records; a hash of them in a serious engine.
             fingerprint: format!("{:?}", self.records.first()),
             chance_accuracy: None,
+            test_is: TestIs::Private,
         }
     }
 }

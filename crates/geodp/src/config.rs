@@ -6,10 +6,15 @@
 //! train = "patients.csv"
 //! schema = "schema.toml"
 //! holdout = 500                   # no test file: hold back 500 training records
+//!                                 # with test = "…": test_is = "public" or "private"
 //!
 //! [model]
 //! name = "mlp"                    # "logistic", "mlp", "cnn", "resnet", "network"
 //! hidden = [64]
+//!
+//! [ledger]                        # of the data set: all runs on it together
+//! file = "patients.ledger"
+//! total_epsilon = 4.0             # no run starts that would exceed it
 //! ```
 //! followed by the `[privacy]` and `[train]` of [`PlanParams`]. Whatever is left out has a default: an
 //! empty file trains the paper's CNN on MNIST. In Rust:
@@ -46,6 +51,38 @@ pub struct RunConfig {
     pub privacy: PrivacyParams,
     /// Batches, length and optimiser.
     pub train: TrainParams,
+    /// The ledger of the data set, where it has one.
+    #[serde(skip_serializing_if = "LedgerConfig::is_absent")]
+    pub ledger: LedgerConfig,
+}
+
+/// The ledger of a data set: all runs that name it are composed, and none starts beyond its total.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LedgerConfig {
+    /// The file; it is made by the first run that names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// What all runs together may spend; fixed when the file is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_epsilon: Option<f64>,
+}
+
+impl LedgerConfig {
+    fn is_absent(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Whose the records are that a model is measured on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TestIs {
+    /// Anybody's: accuracies on them may be published.
+    Public,
+    /// Somebody's: accuracies on them are for the data's owner, unless they are released with noise.
+    #[default]
+    Private,
 }
 
 /// A config as a file has it: any part may be left out.
@@ -60,13 +97,15 @@ pub struct ConfigFile {
     pub privacy: PrivacyParams,
     /// Batches, length and optimiser.
     pub train: TrainParams,
+    /// The ledger of the data set.
+    pub ledger: LedgerConfig,
 }
 
 impl From<ConfigFile> for RunConfig {
     fn from(file: ConfigFile) -> Self {
         let data = file.data.unwrap_or_default();
         let model = file.model.unwrap_or_else(|| ModelConfig::default_for(&data));
-        Self { data, model, privacy: file.privacy, train: file.train }
+        Self { data, model, privacy: file.privacy, train: file.train, ledger: file.ledger }
     }
 }
 
@@ -113,6 +152,9 @@ pub enum DataConfig {
         /// Without a test file: how many training records to hold back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         holdout: Option<usize>,
+        /// Whose the test file's records are; private if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        test_is: Option<TestIs>,
     },
 }
 
@@ -135,6 +177,24 @@ pub struct PairFiles {
     /// Without test files: how many training records to hold back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holdout: Option<usize>,
+    /// Whose the test files' records are; private if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_is: Option<TestIs>,
+}
+
+impl DataConfig {
+    /// Whose the records are that are measured on: held-back ones are as private as the rest, the
+    /// bundled test sets are everybody's, and a test file is what its owner says.
+    pub fn test_is(&self) -> TestIs {
+        let declared = match self {
+            Self::Mnist { holdout, .. } | Self::Cifar10 { holdout, .. } => {
+                holdout.is_none().then_some(TestIs::Public)
+            }
+            Self::Idx(files) | Self::Npy(files) => files.test_inputs.as_ref().and(files.test_is),
+            Self::Csv { test, test_is, .. } => test.as_ref().and(*test_is),
+        };
+        declared.unwrap_or_default()
+    }
 }
 
 /// What is trained.

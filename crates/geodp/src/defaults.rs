@@ -48,7 +48,7 @@ impl RunConfig {
     /// A table and its schema, and logistic regression.
     pub fn csv(train: impl Into<PathBuf>, schema: impl Into<PathBuf>) -> Self {
         let (train, schema) = (train.into(), schema.into());
-        Self::on(DataConfig::Csv { train, test: None, schema, holdout: None })
+        Self::on(DataConfig::Csv { train, test: None, schema, holdout: None, test_is: None })
     }
 
     /// Any data, and the model that is usual for it.

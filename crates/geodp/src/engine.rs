@@ -9,6 +9,7 @@
 //! A record here is a privacy unit: whatever one index of a batch stands for is weighed as one, by
 //! the norm of its one gradient.
 
+use crate::config::TestIs;
 use crate::plan::Facts;
 use geodp_nn::{BatchOutcome, Evaluation, Grid, Network, Samples};
 
@@ -110,6 +111,7 @@ pub trait Engine: Sync {
             data: format!("{records} records"),
             fingerprint: format!("{records} records, {dim} parameters"),
             chance_accuracy: None,
+            test_is: TestIs::Private,
         }
     }
     /// The weights a run starts from: public, and the same whenever it is asked. Zeros unless the
@@ -139,6 +141,8 @@ pub struct About {
     pub fingerprint: String,
     /// Share of the held-out records that answering always the commonest class would get right.
     pub chance_accuracy: Option<f64>,
+    /// Whose the held-out records are.
+    pub test_is: TestIs,
 }
 
 /// A network, its private training records, and held-out ones.

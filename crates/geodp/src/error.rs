@@ -93,6 +93,14 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+    /// The files of a run folder do not belong together, so no ε can be stated from them.
+    #[error("{folder} is not as its run left it: {reason}", folder = .folder.display())]
+    Mismatch {
+        /// The run folder.
+        folder: PathBuf,
+        /// What does not fit.
+        reason: String,
+    },
     /// A folder without a model.
     #[error("{folder}: {reason}", folder = .folder.display())]
     NotAModel {

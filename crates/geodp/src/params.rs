@@ -102,6 +102,9 @@ pub struct PrivacyParams {
     /// δ; 1e-5 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delta: Option<f64>,
+    /// ε of a noisy accuracy on private held-out records, released and charged at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub release_accuracy: Option<f64>,
     /// Which rule weighs per-sample gradients.
     pub clip: ClipKind,
     /// C; 0.1 (the paper's) if absent.

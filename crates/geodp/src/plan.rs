@@ -13,6 +13,7 @@ pub(crate) use noise::Scaled;
 pub use protection::Protection;
 
 use crate::Error;
+use crate::config::LedgerConfig;
 use crate::importance::{Importance, Keep};
 use crate::optimizer::OptimizerKind;
 use crate::params::PlanParams;
@@ -58,6 +59,8 @@ pub struct Plan {
     pub(crate) seed: Option<u64>,
     pub(crate) block: u64,
     pub(crate) warnings: Vec<String>,
+    /// The ledger of the data set.
+    pub(crate) ledger: LedgerConfig,
 }
 
 /// The paper's clipping threshold.
@@ -73,6 +76,17 @@ pub(crate) fn refuse<T>(reason: impl Into<String>) -> Result<T, Error> {
 }
 
 impl Plan {
+    /// The same with σ as it was settled when the run began.
+    pub(crate) fn settled_as(self, noise_multiplier: Option<f64>) -> Self {
+        Self { protection: self.protection.with_noise_multiplier(noise_multiplier), ..self }
+    }
+
+    /// The same, charged also in the ledger of the data set, as every run on it should be.
+    #[must_use]
+    pub fn with_data_ledger(self, ledger: LedgerConfig) -> Self {
+        Self { ledger, ..self }
+    }
+
     /// T: steps that will happen.
     pub fn steps(&self) -> u64 {
         self.steps

@@ -1,8 +1,10 @@
 //! `report.html`: what was trained, what it cost in privacy, how it went, how to do it again.
 //!
-//! Two halves: what may be shown with the model (statement, test accuracy, parameters), and what is
-//! for the data's owner (training loss, gradient norms, what single records paid), marked as that.
+//! Two halves: what may be shown with the model (statement, accuracy on public records or with noise,
+//! parameters), and what is for the data's owner (training loss, gradient norms, accuracy on private
+//! records, what single records paid), marked as that.
 
+use crate::config::TestIs;
 use crate::plan::Plan;
 use crate::run::metrics::{BINS, BlockMetrics, bin_start};
 use crate::statement::Statement;
@@ -59,7 +61,12 @@ fn result(inputs: &ReportInputs<'_>) -> Section {
     let seconds: f64 = inputs.metrics.iter().map(|m| m.seconds).sum();
     let records: u64 = inputs.metrics.iter().map(|m| m.records).sum();
     let test = inputs.metrics.iter().rev().find_map(|m| m.test);
-    let accuracy = test.map_or("not measured".to_owned(), |t| format::percent(t.accuracy));
+    let accuracy = match (test, &inputs.statement.accuracy) {
+        (_, Some(released)) => released.to_string(),
+        (Some(test), None) if test.is == TestIs::Public => format::percent(test.accuracy),
+        (Some(_), None) => "for the owner, below".to_owned(),
+        (None, None) => "not measured".to_owned(),
+    };
     let rate = format!("{} / s", format::count((records as f64 / seconds.max(1e-9)) as u64));
     Section::new("Result").headline([
         ("test accuracy".to_owned(), accuracy),
@@ -73,9 +80,6 @@ fn privacy(inputs: &ReportInputs<'_>) -> Section {
     let mut section = Section::new("Privacy statement");
     for paragraph in inputs.statement.paragraphs() {
         section = section.paragraph(paragraph);
-    }
-    for warning in inputs.plan.warnings() {
-        section = section.callout(Callout::Warning, warning.as_str());
     }
     section = section.key_values(inputs.statement.facts());
     let epsilon: Vec<(f64, f64)> = inputs
@@ -104,16 +108,47 @@ fn privacy(inputs: &ReportInputs<'_>) -> Section {
 }
 
 fn training(inputs: &ReportInputs<'_>) -> Section {
+    let section = Section::new("Training").key_values(inputs.plan.facts_text());
+    match held_out(inputs) {
+        Some(charts) if is_public(inputs) => charts.add_to(section),
+        _ => section,
+    }
+}
+
+/// Whether the figures from held-out records may be shown to anyone.
+fn is_public(inputs: &ReportInputs<'_>) -> bool {
+    inputs.metrics.iter().filter_map(|m| m.test).all(|test| test.is == TestIs::Public)
+}
+
+/// How the model did on held-out records, over the training.
+struct HeldOut {
+    accuracy: Chart,
+    loss: Chart,
+}
+
+impl HeldOut {
+    fn add_to(&self, section: Section) -> Section {
+        section
+            .figure(&self.accuracy, "Accuracy on the records that took no part in training.")
+            .figure(&self.loss, "Loss on the same records.")
+    }
+}
+
+fn held_out(inputs: &ReportInputs<'_>) -> Option<HeldOut> {
     let test = |value: fn(&crate::run::TestMetrics) -> f64| -> Vec<(f64, f64)> {
         inputs.metrics.iter().filter_map(|m| Some((m.epoch, value(&m.test?)))).collect()
     };
     let role = role(inputs.plan);
+    let accuracies = test(|t| 100.0 * t.accuracy);
+    if accuracies.is_empty() {
+        return None;
+    }
     let accuracy = Chart::new(
         "Accuracy on held-out records",
         Axis::linear("epoch"),
         Axis::linear("test accuracy").unit("%"),
     )
-    .series(Series::line("test accuracy", role, test(|t| 100.0 * t.accuracy)).markers());
+    .series(Series::line("test accuracy", role, accuracies).markers());
     let losses = test(|t| t.loss);
     let loss = Chart::new(
         "Loss on held-out records",
@@ -121,11 +156,7 @@ fn training(inputs: &ReportInputs<'_>) -> Section {
         from_zero("test loss (cross-entropy)", &losses),
     )
     .series(Series::line("test loss", role, losses).markers());
-    let plan = inputs.plan;
-    Section::new("Training")
-        .key_values(plan.facts_text())
-        .figure(&accuracy, "Accuracy on the records that took no part in training.")
-        .figure(&loss, "Loss on the same records.")
+    Some(HeldOut { accuracy, loss })
 }
 
 fn diagnostics(inputs: &ReportInputs<'_>) -> Section {
@@ -140,11 +171,22 @@ fn diagnostics(inputs: &ReportInputs<'_>) -> Section {
     let mut section = Section::new("For the data’s owner")
         .callout(
             Callout::Private,
-            "Training losses and gradient norms are computed on the private records without noise. \
-             They are not covered by the statement: leave this section, and metrics.jsonl, out of \
-             what you publish.",
+            "Training losses and gradient norms, and whatever was measured on private held-back \
+             records, are computed on the records without noise. They are not covered by the \
+             statement: leave this section, and metrics.jsonl, out of what you publish.",
         )
         .figure(&chart, "Mean loss of the records of each block of steps, before the step.");
+    if let (Some(charts), false) = (held_out(inputs), is_public(inputs)) {
+        let test = inputs.metrics.iter().rev().find_map(|m| m.test);
+        if let Some(test) = test {
+            section = section.paragraph(format!(
+                "Accuracy on {} held-back private records: {}, without noise.",
+                format::count(test.records as u64),
+                format::percent(test.accuracy)
+            ));
+        }
+        section = charts.add_to(section);
+    }
     if let (Some(histogram), Some(clip)) = (norms(inputs.metrics), inputs.plan.protection.clip()) {
         let clip_norm = clip.sensitivity().get();
         let clipped = clipped_share(inputs.metrics);

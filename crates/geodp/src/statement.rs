@@ -4,12 +4,11 @@
 //! GeoDP run has no certified claim at all.
 
 use crate::Error;
-use crate::budget::Accounting;
-use crate::plan::{Noise, Plan, Protection};
+use crate::plan::{Plan, Protection};
 use crate::sampler::Sampling;
 use crate::select::Selection;
-use geodp_account::{Adjacency, Arithmetic, Claim, Kind, rounded_up};
-use serde::Serialize;
+use geodp_account::{Account, Adjacency, Arithmetic, Claim, Event, Kind, rounded_up};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The mechanism whose statement says what a step releases.
@@ -34,6 +33,8 @@ pub struct Statement {
     pub adjacency: Option<Adjacency>,
     /// In which arithmetic the claims hold; absent without privacy.
     pub arithmetic: Option<Arithmetic>,
+    /// What is protected: "record".
+    pub unit: String,
     /// How batches were drawn.
     pub sampling: Sampling,
     /// Where the noise came from.
@@ -58,6 +59,46 @@ pub struct Statement {
     /// Steps kept and taken back; SUR only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
+    /// What a reader must know: a δ too large, a seed.
+    pub warnings: Vec<String>,
+    /// The noisy accuracy that was released; its cost is in the claims.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<ReleasedAccuracy>,
+    /// All runs of the data set's ledger together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_set: Option<DataSetTotal>,
+}
+
+/// An accuracy on private records, with noise that was paid for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ReleasedAccuracy {
+    /// Share of right answers, with noise.
+    pub accuracy: f64,
+    /// Standard deviation of that noise.
+    pub standard_error: f64,
+    /// How many records were asked.
+    pub records: u64,
+    /// What it costs alone, at the claims' δ.
+    pub epsilon: f64,
+}
+
+impl fmt::Display for ReleasedAccuracy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (accuracy, error) = (100.0 * self.accuracy, 100.0 * self.standard_error);
+        write!(f, "{accuracy:.1} % ± {error:.1} (noisy)")
+    }
+}
+
+/// What all runs of a data set's ledger cost together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DataSetTotal {
+    /// Runs charged.
+    pub runs: u64,
+    /// Their composition.
+    pub claim: Claim,
+    /// What they may cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<f64>,
 }
 
 impl Statement {
@@ -71,17 +112,40 @@ impl Statement {
         steps_charged: u64,
         selection: Option<Selection>,
     ) -> Result<Self, Error> {
-        let accounting = plan.protection.accounting();
-        let claims = match &plan.protection {
-            Protection::None { .. } => vec![Claim::not_private(&plan.protection.terms())],
+        let account = match &plan.protection {
+            Protection::None { .. } => {
+                let mut account = Account::new(plan.protection.terms());
+                account.charge(&Event::NoPrivacy, 1)?;
+                account
+            }
             Protection::Private { noise, accounting, .. } => {
-                claims(noise, accounting, accounting.units(steps_charged), selection)?
+                accounting.account(noise, accounting.units(steps_charged))?
             }
         };
+        Self::of(plan, &account, steps_charged, selection)
+    }
+
+    /// The statement of what was charged: its ε are those of the account's events, and of nothing
+    /// else.
+    pub(crate) fn of(
+        plan: &Plan,
+        account: &Account,
+        steps_charged: u64,
+        selection: Option<Selection>,
+    ) -> Result<Self, Error> {
+        let mut claims = account.claims()?;
+        if let (Some(selection), Protection::Private { noise, accounting, .. }) =
+            (selection, &plan.protection)
+        {
+            let Selection { accepted, rejected } = selection;
+            claims.push(accounting.account(noise, accepted)?.accepted_only(accepted, rejected)?);
+        }
+        let private = plan.protection.accounting().map(|_| account.terms());
         Ok(Self {
             claims,
-            adjacency: accounting.map(Accounting::adjacency),
-            arithmetic: accounting.map(|accounting| accounting.terms().arithmetic),
+            adjacency: private.map(|terms| terms.adjacency),
+            arithmetic: private.map(|terms| terms.arithmetic),
+            unit: "record".to_owned(),
             sampling: plan.sampling,
             noise: plan.seed.map_or(NoiseOrigin::OperatingSystem, NoiseOrigin::Seed),
             mechanism: plan.mechanism().name(),
@@ -97,21 +161,11 @@ impl Statement {
                 .as_ref()
                 .map(|importance| importance.candidate_rate),
             selection,
+            warnings: plan.warnings().to_vec(),
+            accuracy: None,
+            data_set: None,
         })
     }
-}
-
-fn claims(
-    noise: &Noise,
-    accounting: &Accounting,
-    units: u64,
-    selection: Option<Selection>,
-) -> Result<Vec<Claim>, Error> {
-    let mut claims = accounting.account(noise, units)?.claims()?;
-    if let Some(Selection { accepted, rejected }) = selection {
-        claims.push(accounting.account(noise, accepted)?.accepted_only(accepted, rejected)?);
-    }
-    Ok(claims)
 }
 
 /// The same with a capital at its start.
@@ -173,7 +227,26 @@ impl Statement {
                     .to_owned(),
             );
         }
-        all.extend(self.arithmetic.map(|arithmetic| arithmetic.sentence().to_owned()));
+        if let Some(arithmetic) = self.arithmetic {
+            all.push(arithmetic.sentence().to_owned());
+            all.push(
+                "It speaks of this run alone: other runs on the same records, and what was chosen by \
+                 looking at them, are not in it."
+                    .to_owned(),
+            );
+        }
+        if let Some(accuracy) = &self.accuracy {
+            all.push(format!(
+                "Accuracy on {} held-back private records: {accuracy}. Alone it costs ε = {}, which is in \
+                 the claims above.",
+                accuracy.records,
+                rounded_up(accuracy.epsilon)
+            ));
+        }
+        if let Some(DataSetTotal { runs, claim, .. }) = &self.data_set {
+            all.push(format!("All {runs} runs in the ledger of the data set together: {claim}."));
+        }
+        all.extend(self.warnings.iter().map(|warning| format!("Warning: {warning}.")));
         match self.noise {
             NoiseOrigin::Seed(seed) if self.noise_multiplier.is_some() => all.push(format!(
                 "The noise was made from the seed {seed}. Against anyone who knows the seed nothing \

@@ -3,16 +3,47 @@
 use crate::Error;
 use crate::config::{DataConfig, Imported, RunConfig};
 use crate::model_file::ModelFile;
+use crate::run::checkpoint::{Checkpoint, Position};
+use crate::run::identity;
+use geodp_account::{Claim, Ledger};
 use geodp_data::{Dataset, Records, Scaling, Unlabelled, idx, mnist, npy, table};
 use geodp_nn::{Evaluation, Network};
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A model with its config and its statement.
 pub struct Trained {
+    folder: PathBuf,
     config: RunConfig,
     network: Network,
     model: ModelFile,
+    paid: Option<Paid>,
+}
+
+/// What the ledger beside a model amounts to.
+struct Paid {
+    claims: Vec<Claim>,
+    seed: Option<u64>,
+    position: Position,
+}
+
+/// Reads the ledger of the folder, checks that config and checkpoint are those it paid for, and gives the
+/// checkpoint's weights too; `None` without a ledger.
+fn paid_for(folder: &Path, text: &str) -> Result<Option<(Paid, Vec<f32>)>, Error> {
+    let path = folder.join("ledger.jsonl");
+    if !path.exists() {
+        return Ok(None);
+    }
+    let ledger = Ledger::read(&path)?;
+    let Checkpoint { position, weights, .. } = Checkpoint::read(&folder.join("checkpoint"))?;
+    identity::check_folder(folder, text, &ledger, &position)?;
+    let claims = ledger.account()?.claims()?;
+    let seed = ledger.header.run.and_then(|run| run.seed);
+    Ok(Some((Paid { claims, seed, position }, weights)))
+}
+
+fn same_bits(a: &[f32], b: &[f32]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }
 
 /// What the model says of some records.
@@ -44,8 +75,35 @@ impl Trained {
             return Err(Error::NotAModel { folder: folder.to_owned(), reason });
         }
         let config = RunConfig::read(&folder.join("run.toml"))?;
+        let (paid, last) = match paid_for(folder, &config.to_toml()?)? {
+            Some((paid, last)) => (Some(paid), Some(last)),
+            None => (None, None),
+        };
         let (model, network) = ModelFile::read(&folder.join("model.safetensors"))?;
-        Ok(Self { config, network, model })
+        if last.is_some_and(|last| !same_bits(&last, &model.weights)) {
+            let reason = "model.safetensors does not hold the weights that its ledger paid for";
+            return Err(identity::mismatch(folder, reason));
+        }
+        Ok(Self { folder: folder.to_owned(), config, network, model, paid })
+    }
+
+    /// What the run's ledger says was paid for these weights; `None` where the folder has no ledger.
+    pub fn claims(&self) -> Option<&[Claim]> {
+        self.paid.as_ref().map(|paid| paid.claims.as_slice())
+    }
+
+    /// Whether the noise came from a seed, and nothing is private against those who know it.
+    pub fn seed(&self) -> Option<u64> {
+        self.paid.as_ref().and_then(|paid| paid.seed)
+    }
+
+    /// Refuses records other than those the run was trained on.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`]; a missing key of the data's hash.
+    pub fn check_data(&self, train: &Dataset) -> Result<(), Error> {
+        let Some(paid) = &self.paid else { return Ok(()) };
+        identity::check_data(&self.folder, &paid.position, &train.fingerprint().to_string())
     }
 
     /// The run's config.
@@ -53,9 +111,10 @@ impl Trained {
         &self.config
     }
 
-    /// The privacy statement in one line.
-    pub fn statement_line(&self) -> &str {
-        &self.model.statement
+    /// What the model file says of its own privacy: anybody can write that, so it is a claim of the
+    /// file and no more. Control characters are escaped.
+    pub fn claimed_by_the_file(&self) -> String {
+        self.model.statement.escape_debug().to_string()
     }
 
     /// Loss and accuracy on labelled records.

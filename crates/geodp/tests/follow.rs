@@ -50,6 +50,7 @@ fn config(measure: Option<u64>) -> RunConfig {
         model: ModelConfig::Logistic,
         privacy: Default::default(),
         train: Default::default(),
+        ledger: Default::default(),
     };
     config.privacy.noise_multiplier = Some(1.0);
     config.train.steps = Some(7);

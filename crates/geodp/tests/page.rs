@@ -15,6 +15,7 @@ fn report(name: &str, change: impl FnOnce(&mut RunConfig)) -> String {
         model: ModelConfig::Logistic,
         privacy: Default::default(),
         train: Default::default(),
+        ledger: Default::default(),
     };
     config.train.epochs = Some(3);
     change(&mut config);

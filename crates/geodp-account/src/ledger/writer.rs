@@ -1,71 +1,69 @@
-//! Appending to a ledger: a charge is on the disk before `append` returns.
+//! Appending to a run's ledger: a charge is on the disk before `append` returns.
 
-use super::{Ledger, LedgerFormat, LedgerHeader, LedgerRecord, line_of};
-use crate::{Adjacency, Error, Event};
-use std::fs::{File, OpenOptions};
-use std::io::Write;
+use super::chain::{Chain, ChainEnd};
+use super::{Ledger, LedgerHeader, LedgerRecord};
+use crate::{Account, Error, Event};
+use std::fs::OpenOptions;
 use std::path::Path;
 
-/// The one who may write to a ledger.
+/// The one who may write to a ledger, and who knows what it amounts to.
 #[derive(Debug)]
 pub struct LedgerWriter {
-    file: File,
+    end: ChainEnd,
     records: u64,
-    head: String,
-    /// Length of what is known to be whole.
-    whole_bytes: u64,
+    account: Account,
 }
 
 impl LedgerWriter {
     /// Starts a new ledger, replacing whatever is at `path`; its header is durable on return.
-    pub fn create(
-        path: &Path,
-        adjacency: Adjacency,
-        delta: f64,
-        plan: &str,
-    ) -> Result<Self, Error> {
-        let header =
-            LedgerHeader { format: LedgerFormat::V1, adjacency, delta, plan: plan.to_owned() };
-        let (line, head) = line_of("", header)?;
-        let mut file = File::create(path)?;
-        file.write_all(line.as_bytes())?;
-        file.sync_all()?;
-        Ok(Self { file, records: 0, head, whole_bytes: line.len() as u64 })
+    ///
+    /// # Errors
+    /// A failed write.
+    pub fn create(path: &Path, header: &LedgerHeader) -> Result<Self, Error> {
+        crate::error::check_delta(header.terms.delta)?;
+        // A new file: what was there, and where a link there led, stays out of it.
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        let mut end = ChainEnd::empty(file);
+        end.append(header)?;
+        end.file.sync_all()?;
+        Ok(Self { end, records: 0, account: Account::new(header.terms) })
     }
 
     /// Continues a ledger after verifying it; a torn last line is removed.
+    ///
+    /// # Errors
+    /// The line that does not fit; a failed write.
     pub fn open(path: &Path) -> Result<(Self, Ledger), Error> {
-        let ledger = Ledger::read(path)?;
-        let file = OpenOptions::new().append(true).open(path)?;
-        file.set_len(ledger.whole_bytes)?;
-        file.sync_all()?;
-        let writer = Self {
-            file,
-            records: ledger.records.len() as u64,
-            head: ledger.head().to_owned(),
-            whole_bytes: ledger.whole_bytes,
-        };
+        let chain = Chain::parse(&std::fs::read(path)?)?;
+        let end = ChainEnd::of(OpenOptions::new().append(true).open(path)?, &chain)?;
+        let ledger = Ledger::of(chain)?;
+        let writer = Self { end, records: ledger.records.len() as u64, account: ledger.account()? };
         Ok((writer, ledger))
     }
 
     /// Charges `event`, `count` times, which pays for the run's steps before `step`.
     ///
     /// # Guarantee
-    /// On success the charge is durable. On error nothing was charged, and what was written of it
-    /// is taken back where the system allows; otherwise it is a torn line, which readers pass over.
+    /// On success the charge is durable. On error nothing was charged.
+    ///
+    /// # Errors
+    /// An event out of its range; a failed write.
     pub fn append(&mut self, step: u64, event: &Event, count: u64) -> Result<(), Error> {
-        event.check()?;
-        let record = LedgerRecord { step, event: event.clone(), count };
-        let (line, head) = line_of(&self.head, record)?;
-        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
-        if let Err(error) = written {
-            let _ = self.file.set_len(self.whole_bytes);
-            return Err(error.into());
-        }
-        self.head = head;
+        let mut account = self.account.clone();
+        account.charge(event, count)?;
+        self.end.append(LedgerRecord { step, event: event.clone(), count })?;
+        self.account = account;
         self.records += 1;
-        self.whole_bytes += line.len() as u64;
         Ok(())
+    }
+
+    /// Everything charged so far.
+    pub fn account(&self) -> &Account {
+        &self.account
     }
 
     /// Charges so far.
@@ -75,6 +73,6 @@ impl LedgerWriter {
 
     /// Hash of the last line.
     pub fn head(&self) -> &str {
-        &self.head
+        &self.end.head
     }
 }

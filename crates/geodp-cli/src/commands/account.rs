@@ -113,6 +113,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
         delta: args.delta,
         arithmetic: Arithmetic::FloatingPoint,
         denominator: Denominator::ExpectedBatch,
+        noise_draws: 0,
     };
     let mut account = Account::new(terms).with_method(args.accountant);
     account.charge(&event, args.steps).map_err(bad_input)?;

@@ -98,6 +98,15 @@ pub(crate) struct Settings {
     /// Steps between checkpoints.
     #[arg(long, value_name = "N")]
     checkpoint_every: Option<u64>,
+    /// Release a noisy accuracy on private held-back records for this ε of its own.
+    #[arg(long, value_name = "E")]
+    release_accuracy: Option<f64>,
+    /// The ledger of the data set: every run is charged there in full before it starts.
+    #[arg(long, value_name = "FILE")]
+    data_ledger: Option<PathBuf>,
+    /// What all runs in the data set's ledger may spend; fixed by the first.
+    #[arg(long, value_name = "E", requires = "data_ledger")]
+    total_epsilon: Option<f64>,
 }
 
 /// Which candidates are kept; "control" is another name for all.
@@ -126,6 +135,8 @@ impl Settings {
         file.model = self.model()?.or(file.model);
         self.set_privacy(&mut file.privacy)?;
         self.set_train(&mut file.train)?;
+        file.ledger.file = self.data_ledger.clone().or(file.ledger.file);
+        file.ledger.total_epsilon = self.total_epsilon.or(file.ledger.total_epsilon);
         let mut config = RunConfig::from(file);
         config.complete();
         Ok(config)
@@ -174,6 +185,7 @@ impl Settings {
         privacy.epsilon_limit = self.epsilon_limit.or(privacy.epsilon_limit);
         privacy.delta = self.delta.or(privacy.delta);
         privacy.clip_norm = self.clip_norm.or(privacy.clip_norm);
+        privacy.release_accuracy = self.release_accuracy.or(privacy.release_accuracy);
         Ok(())
     }
 

@@ -14,6 +14,8 @@ pub struct Accounting {
     pub(crate) arithmetic: Arithmetic,
     /// What sums are divided by.
     pub(crate) denominator: Denominator,
+    /// Draws of noise of the whole run, at most.
+    pub(crate) noise_draws: u64,
     /// Target or limit, where one was given.
     pub(crate) budget: Option<f64>,
     /// How records come into steps.
@@ -22,6 +24,8 @@ pub struct Accounting {
     pub(crate) test: Option<Event>,
     /// What is released once in so many steps: IS's K.
     pub(crate) release: Option<(Event, u64)>,
+    /// What is released at the end: a noisy accuracy.
+    pub(crate) accuracy: Option<Event>,
     /// Steps in one unit: 1 for Poisson, an epoch's for shuffle.
     pub(crate) unit_steps: u64,
     /// Units that fit the limit.
@@ -46,6 +50,7 @@ impl Accounting {
             delta: self.delta,
             arithmetic: self.arithmetic,
             denominator: self.denominator,
+            noise_draws: self.noise_draws,
         }
     }
 
@@ -74,6 +79,9 @@ impl Accounting {
         let steps = units.saturating_mul(self.unit_steps);
         let (event, count) = self.cost(noise.event(self.draw), 0, steps);
         account.charge(&event, count)?;
+        if let Some(accuracy) = &self.accuracy {
+            account.charge(accuracy, 1)?;
+        }
         Ok(account)
     }
 
@@ -85,12 +93,12 @@ impl Accounting {
     /// Smallest σ of noise like this whose ε over `units` units stays within `epsilon`.
     pub(super) fn calibrate(&self, epsilon: f64, units: u64, noise: Noise) -> Result<f64, Error> {
         let steps = units.saturating_mul(self.unit_steps);
-        if self.test.is_some() || self.release.is_some() {
+        if self.test.is_some() || self.release.is_some() || self.accuracy.is_some() {
             let rest = self.claim_of(&noise.with_multiplier(f64::MAX.sqrt()), units)?;
             if rest.upper() >= epsilon {
                 return refuse(format!(
                     "epsilon {epsilon} is out of reach: the releases besides the gradients (SUR's \
-                     tests, IS's norms) alone cost {} over {steps} steps. Give them more noise \
+                     tests, IS's norms, the accuracy) alone cost {} over {steps} steps. Give them more noise \
                      (select.noise_multiplier, importance.noise_multiplier), or take fewer steps",
                     rest.short()
                 ));
@@ -100,9 +108,23 @@ impl Accounting {
             let gradient = noise.with_multiplier(sigma).event(self.draw);
             let (event, count) = self.cost(gradient, 0, steps);
             // What could not be read would count as a release without noise.
-            event.as_two_releases().unwrap_or(Event::NoPrivacy).repeated(count)
+            let steps = event.as_two_releases().unwrap_or(Event::NoPrivacy).repeated(count);
+            match &self.accuracy {
+                None => steps,
+                Some(accuracy) => Event::composed(vec![steps, accuracy.clone()]),
+            }
         };
-        Ok(calibrate::noise_multiplier(epsilon, self.delta, self.adjacency(), event)?)
+        // The noise's left-over takes a part of δ; where ε is large, a larger one.
+        let [most, least] = self.terms().accounted_deltas();
+        let sigma = calibrate::noise_multiplier(epsilon, most, self.adjacency(), event)?;
+        if self.claim_of(&noise.with_multiplier(sigma), units)?.upper() <= epsilon {
+            return Ok(sigma);
+        }
+        let sigma = calibrate::noise_multiplier(epsilon, least, self.adjacency(), event)?;
+        match self.claim_of(&noise.with_multiplier(sigma), units)? {
+            claim if claim.upper() <= epsilon => Ok(sigma),
+            claim => refuse(format!("epsilon {epsilon} is out of reach: {claim}")),
+        }
     }
 
     /// Largest number of units, at most `units`, whose ε stays within `limit`.

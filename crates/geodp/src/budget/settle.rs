@@ -7,7 +7,7 @@ use crate::params::PrivacyParams;
 use crate::plan::{DEFAULT_DELTA, DEFAULT_EPSILON, Facts, Noise, Strategies, refuse};
 use crate::sampler::{Draw, Sampler, Sampling};
 use crate::select::Select;
-use geodp_account::{Arithmetic, Denominator, Kind};
+use geodp_account::{Arithmetic, Denominator, Event, Kind};
 
 /// Noise whose σ is settled, and how its steps are accounted.
 pub(crate) struct Settled {
@@ -36,7 +36,7 @@ pub(crate) fn settle(
         Sampling::Shuffle => Sampler::steps_per_epoch(Sampling::Shuffle, facts.records, batch),
     };
     let importance = strategies.importance.as_ref();
-    let rate = batch as f64 / facts.records as f64;
+    let rate = rate_up(batch, facts.records);
     let mut accounting = Accounting {
         delta,
         arithmetic: match noise.kind() {
@@ -48,6 +48,8 @@ pub(crate) fn settle(
             Some(importance) if importance.keep == Keep::All => Denominator::Candidates,
             _ => Denominator::Batch(batch),
         },
+        // Coordinates or magnitude and angles, SUR's test, IS's K.
+        noise_draws: steps.saturating_mul(facts.dim as u64 + 3),
         budget: privacy.epsilon.or(privacy.epsilon_limit),
         draw: Draw {
             sampling: privacy.sampling,
@@ -55,6 +57,7 @@ pub(crate) fn settle(
         },
         test: strategies.select.as_ref().map(Select::event),
         release: importance.map(|importance| (importance.release_event(), importance.refresh)),
+        accuracy: privacy.release_accuracy.map(|e| accuracy_event(e, delta)).transpose()?,
         unit_steps,
         most_units: u64::MAX,
     };
@@ -102,6 +105,21 @@ fn most_epsilon(
     Ok((1.01 * gaussian + 0.01).min(privacy.epsilon_limit.unwrap_or(f64::INFINITY)))
 }
 
+/// A release of the number of right answers, to which a record contributes 0 or 1.
+fn accuracy_event(epsilon: f64, delta: f64) -> Result<Event, Error> {
+    if !(epsilon.is_finite() && epsilon > 0.0) {
+        return refuse(format!("release_accuracy is {epsilon}; it must be finite and > 0"));
+    }
+    Ok(Event::gaussian(geodp_account::analytic_gaussian_sigma(epsilon, delta)?))
+}
+
+/// The least f64 that is not below B/N: what is charged is never below what happens.
+fn rate_up(batch: u64, records: u64) -> f64 {
+    let rate = batch as f64 / records as f64;
+    // Both are below 2⁵³, and a fused multiply-add has the sign of the exact difference.
+    if rate.mul_add(records as f64, -(batch as f64)) < 0.0 { rate.next_up() } else { rate }
+}
+
 /// σ as given, or calibrated to the target.
 fn noise_multiplier(
     privacy: &PrivacyParams,
@@ -129,6 +147,7 @@ fn refuse_leftovers(privacy: &PrivacyParams) -> Result<(), Error> {
         ("noise_multiplier", privacy.noise_multiplier),
         ("epsilon", privacy.epsilon),
         ("epsilon_limit", privacy.epsilon_limit),
+        ("release_accuracy", privacy.release_accuracy),
     ];
     match given.iter().find(|(_, value)| value.is_some()) {
         Some((name, _)) => refuse(format!(
@@ -136,5 +155,31 @@ fn refuse_leftovers(privacy: &PrivacyParams) -> Result<(), Error> {
              or \"geodp\", or leave {name} out"
         )),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rate_up;
+
+    /// q·N ≥ B in integers, and no f64 below q has that.
+    #[test]
+    fn rates_are_rounded_up() {
+        let at_least = |rate: f64, batch: u64, records: u64| {
+            // rate = mantissa·2^exponent; compare mantissa·N with B·2^−exponent.
+            let bits = rate.to_bits();
+            let exponent = (bits >> 52) as i32 - 1075;
+            let mantissa = u128::from(bits & ((1 << 52) - 1) | 1 << 52);
+            mantissa * u128::from(records) >= u128::from(batch) << (-exponent).min(100)
+        };
+        let mut rounded = 0;
+        for (batch, records) in (1..400).flat_map(|n| (1..n).map(move |b| (b, n))) {
+            let rate = rate_up(batch, records);
+            assert!(at_least(rate, batch, records), "{batch}/{records}");
+            assert!(!at_least(rate.next_down(), batch, records), "{batch}/{records}");
+            rounded += u32::from(rate != batch as f64 / records as f64);
+        }
+        assert!(rounded > 1000, "{rounded}");
+        assert_eq!(rate_up(7, 7), 1.0);
     }
 }

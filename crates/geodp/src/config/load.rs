@@ -62,7 +62,7 @@ impl DataConfig {
             }
             Self::Idx(files) => files.load(idx::load_pair)?,
             Self::Npy(files) => files.load(npy::load_pair)?,
-            Self::Csv { train, test, schema, holdout } => {
+            Self::Csv { train, test, schema, holdout, .. } => {
                 let schema = table::Schema::load(schema)?;
                 let mut read = |file: &PathBuf| -> Result<Dataset, Error> {
                     let (records, report) = table::read(file, &schema)?;

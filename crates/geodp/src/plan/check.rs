@@ -3,6 +3,7 @@
 use super::{DEFAULT_CLIP_NORM, DEFAULT_DELTA, Facts, Plan, Protection, Strategies, refuse};
 use crate::Error;
 use crate::budget::{self, Settled};
+use crate::config::LedgerConfig;
 use crate::optimizer::OptimizerKind;
 use crate::params::{ClipKind, PlanParams};
 use crate::sampler::{Sampler, Sampling};
@@ -70,6 +71,7 @@ impl PlanParams {
             seed: self.train.seed,
             block: self.check_block(per_epoch)?,
             warnings: self.warnings(facts),
+            ledger: LedgerConfig::default(),
         })
     }
 

@@ -88,6 +88,7 @@ impl Protection {
                 delta: DEFAULT_DELTA,
                 arithmetic: Arithmetic::FloatingPoint,
                 denominator: Denominator::ExpectedBatch,
+                noise_draws: 0,
             },
             Self::Private { accounting, .. } => accounting.terms(),
         }
@@ -98,6 +99,37 @@ impl Protection {
         match self {
             Self::None { .. } => (Event::NoPrivacy, to - from),
             Self::Private { noise, accounting: a, .. } => a.cost(noise.event(a.draw), from, to),
+        }
+    }
+
+    /// What is released at the end: a noisy accuracy.
+    pub(crate) fn accuracy(&self) -> Option<&Event> {
+        self.accounting().and_then(|accounting| accounting.accuracy.as_ref())
+    }
+
+    /// Everything that `steps` steps and the end will cost.
+    pub(crate) fn whole_cost(&self, steps: u64) -> Event {
+        let (event, count) = self.charge(0, steps);
+        let steps = event.repeated(count);
+        match self.accuracy() {
+            None => steps,
+            Some(accuracy) => Event::composed(vec![steps, accuracy.clone()]),
+        }
+    }
+
+    /// The first step of the unit that `step` lies in.
+    pub(crate) fn unit_start(&self, step: u64) -> u64 {
+        let unit = self.accounting().map_or(1, |accounting| accounting.unit_steps);
+        step / unit * unit
+    }
+
+    /// The same with σ as it was settled before, whatever calibration would say today.
+    pub(crate) fn with_noise_multiplier(self, settled: Option<f64>) -> Self {
+        match (self, settled) {
+            (Self::Private { clip, noise, accounting }, Some(sigma)) => {
+                Self::Private { clip, noise: noise.with_multiplier(sigma), accounting }
+            }
+            (protection, _) => protection,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The checkpoint: where a run stands, in one file that is either whole or refused.
 //!
-//! Layout: the magic `geodpck1`, the header's length (u64), a JSON header, the tensors as
+//! Layout: the magic `geodpck2`, the header's length (u64), a JSON header, the tensors as
 //! little-endian f32 one after another, and the SHA-256 of all of it. It holds weights, the
 //! optimiser's state and the position; noise and batches are functions of the position and of the
 //! run's key, which is kept elsewhere. Everything in it is made of noisy gradients: no clean
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::Path;
 
-const MAGIC: &[u8; 8] = b"geodpck1";
+const MAGIC: &[u8; 8] = b"geodpck2";
 const DIGEST_BYTES: usize = 32;
 
 /// Where a run stands.
@@ -33,10 +33,14 @@ pub(crate) struct Checkpoint {
 pub(crate) struct Position {
     /// Steps done.
     pub(crate) step: u64,
+    /// Which run, as its ledger's header says.
+    pub(crate) run: String,
     /// SHA-256 of `run.toml`, so that a changed config is noticed.
     pub(crate) config: String,
-    /// The dataset's fingerprint.
+    /// Keyed hash of the records.
     pub(crate) data: String,
+    /// What decides the bits of a step: program, arithmetic, processor.
+    pub(crate) machine: String,
     /// SHA-256 of the noise's key: another key would release steps again with other noise.
     pub(crate) noise: String,
     /// Where optimiser and strategies stand.
@@ -108,7 +112,7 @@ struct Header {
 impl Checkpoint {
     /// Writes atomically.
     pub(crate) fn write(&self, path: &Path) -> Result<(), Error> {
-        files::write_atomically(path, &self.to_bytes())
+        files::write_secret(path, &self.to_bytes())
     }
 
     /// Reads and verifies every byte.
@@ -174,8 +178,10 @@ mod tests {
         Checkpoint {
             position: Position {
                 step: 12,
+                run: "r".into(),
                 config: "c".into(),
                 data: "d".into(),
+                machine: "m".into(),
                 noise: "n".into(),
                 strategy: Strategy {
                     optimizer_steps: 9,

@@ -104,6 +104,7 @@ impl Engine for Configured {
             data: self.split.train.name().to_owned(),
             fingerprint: self.split.train.fingerprint().to_string(),
             chance_accuracy: self.chance_accuracy(),
+            test_is: self.config.data.test_is(),
         }
     }
 

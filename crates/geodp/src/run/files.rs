@@ -25,26 +25,57 @@ pub(crate) fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 fn write_with_mode(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Error> {
     let partial = partial_name(path);
     let write = || -> std::io::Result<()> {
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        if let Some(mode) = mode {
-            use std::os::unix::fs::OpenOptionsExt;
-            options.mode(mode);
+        // What a crash left is removed; whatever else appears in its place is refused, not followed.
+        match fs::remove_file(&partial) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
         }
-        #[cfg(not(unix))]
-        let _ = mode;
-        let mut file = options.open(&partial)?;
+        let mut file = options(mode).write(true).create_new(true).open(&partial)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&partial, path)?;
         sync_folder(path)
     };
     write().map_err(|source| {
-        // Nothing half-written stays behind; if even this fails, the next write truncates it.
+        // Nothing half-written stays behind; if even this fails, the next write removes it.
         let _ = fs::remove_file(&partial);
         Error::Write { path: path.to_owned(), source }
     })
+}
+
+/// Options of a file with these permissions, where the system knows such.
+fn options(mode: Option<u32>) -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    if let Some(mode) = mode {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(mode);
+    }
+    #[cfg(not(unix))]
+    let _ = mode;
+    options
+}
+
+/// Opens a file of the owner's for adding to its end, and makes it if it is not there.
+pub(crate) fn append_secret(path: &Path) -> std::io::Result<File> {
+    options(Some(0o600)).create(true).append(true).open(path)
+}
+
+/// Removes a file of secrets, durably, after writing zeros over it. Copies that the disk or a
+/// snapshot keeps are beyond reach.
+pub(crate) fn destroy(path: &Path) -> Result<(), Error> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let destroy = || -> std::io::Result<()> {
+        let mut file = OpenOptions::new().write(true).open(path)?;
+        let length = file.metadata()?.len();
+        file.write_all(&vec![0; usize::try_from(length).unwrap_or(0)])?;
+        file.sync_all()?;
+        fs::remove_file(path)?;
+        sync_folder(path)
+    };
+    destroy().map_err(|source| Error::Write { path: path.to_owned(), source })
 }
 
 /// `name.partial` in the same folder, so that the rename cannot cross file systems.
@@ -89,5 +120,39 @@ impl FolderLock {
             Err(TryLockError::WouldBlock) => Err(Error::FolderInUse(folder.to_owned())),
             Err(TryLockError::Error(source)) => Err(Error::Write { path, source }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A link planted where a file will be written is replaced, not followed.
+    #[cfg(unix)]
+    #[test]
+    fn links_are_not_followed_and_secrets_are_the_owners() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("noise.key"), folder.path().join("other"));
+        fs::write(&other, "precious").unwrap();
+        symlink(&other, partial_name(&path)).unwrap();
+        symlink(&other, &path).unwrap();
+        write_secret(&path, b"secret").unwrap();
+        assert_eq!(fs::read(&other).unwrap(), b"precious");
+        assert_eq!(fs::read(&path).unwrap(), b"secret");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    /// What a second name of the file still shows is zeros.
+    #[test]
+    fn destroyed_files_are_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("noise.key"), folder.path().join("link"));
+        write_secret(&path, &[7; 32]).unwrap();
+        fs::hard_link(&path, &other).unwrap();
+        destroy(&path).unwrap();
+        assert!(!path.exists());
+        assert_eq!(fs::read(&other).unwrap(), [0; 32]);
+        destroy(&path).unwrap();
     }
 }

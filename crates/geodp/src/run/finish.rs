@@ -7,6 +7,7 @@ use super::log::RunLog;
 use super::metrics::BlockMetrics;
 use super::{Finished, files, follow, open};
 use crate::Error;
+use crate::config::TestIs;
 use crate::engine::{About, Engine};
 use crate::report::{self, ReportInputs};
 use crate::select::Selection;
@@ -28,8 +29,10 @@ pub(super) fn finish(
     watch: &dyn Watch,
     observer: &mut dyn Observer,
 ) -> Result<Finished, Error> {
-    let RunLog { folder, plan, ledger, charged, metrics, .. } = log;
-    let statement = Statement::new(&plan, charged, selection)?;
+    let RunLog { folder, plan, ledger, charged, metrics, released, .. } = log;
+    let mut statement = Statement::of(&plan, ledger.account(), charged, selection)?;
+    statement.accuracy = released;
+    statement.data_set = super::data_ledger::total(&plan)?;
     let model = engine
         .model_file(&weights, &statement.headline())
         .map_err(|source| Error::Engine { step: plan.steps, source })?;
@@ -50,7 +53,7 @@ pub(super) fn finish(
         ledger_head: ledger.head(),
         measured: findings.map(|findings| findings.section),
     });
-    files::write_atomically(&folder.join("report.html"), page.as_bytes())?;
+    files::write_secret(&folder.join("report.html"), page.as_bytes())?;
     if let Some(warning) = nothing_learned(&metrics, &about) {
         observer.on_warning(&warning);
     }
@@ -64,13 +67,7 @@ pub(super) fn finish(
 
 /// The noise's key has served: without it nobody can subtract the noise.
 pub(super) fn delete_key(folder: &Path) -> Result<(), Error> {
-    let key = open::key_path(folder);
-    if !key.exists() {
-        return Ok(());
-    }
-    std::fs::remove_file(&key)
-        .and_then(|()| files::sync_folder(&key))
-        .map_err(|source| Error::Write { path: key, source })
+    files::destroy(&open::key_path(folder))
 }
 
 /// A loud word if the model does no better than always answering the commonest class.
@@ -81,10 +78,14 @@ fn nothing_learned(metrics: &[BlockMetrics], about: &About) -> Option<String> {
     let error = (commonest * (1.0 - commonest) / test.records as f64).sqrt();
     (test.accuracy <= commonest + error).then(|| {
         format!(
-            "NOTHING WAS LEARNED: test accuracy {:.1} % is no better than always answering the \
+            "NOTHING WAS LEARNED: accuracy {:.1} % on {} held-out records is no better than always answering the \
              commonest class ({:.1} %). Try another learning rate, more epochs, a larger batch, or \
              more budget",
             100.0 * test.accuracy,
+            match test.is {
+                TestIs::Public => "public",
+                TestIs::Private => "private",
+            },
             100.0 * commonest
         )
     })

@@ -7,24 +7,16 @@ use super::checkpoint::{Checkpoint, Position};
 use super::follow;
 use super::metrics::{self, BlockMetrics, BlockSummary, TestMetrics};
 use crate::Error;
+use crate::config::TestIs;
 use crate::plan::Plan;
+use crate::statement::ReleasedAccuracy;
 use crate::trainer::Trainer;
 use crate::watch::{Observer, Progress, Watch};
-use geodp_account::{Ledger, LedgerWriter};
+use geodp_account::{Event, LedgerHeader, LedgerRun, LedgerWriter};
+use geodp_mechanism::{Grid, NoiseSource, Purpose, RoundedNormal};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-
-/// What a ledger amounts to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Charges {
-    /// Steps charged.
-    pub(crate) steps: u64,
-    /// Lines.
-    pub(crate) records: u64,
-    /// Hash of the last line.
-    pub(crate) head: String,
-}
 
 /// Everything of a run that is written down.
 pub(crate) struct RunLog {
@@ -36,18 +28,23 @@ pub(crate) struct RunLog {
     /// Ties checkpoints to config and data.
     pub(crate) position: Position,
     pub(crate) metrics: Vec<BlockMetrics>,
+    /// Whose the held-out records are.
+    pub(crate) test_is: TestIs,
+    /// Whether the ledger has paid for the accuracy.
+    accuracy_charged: bool,
+    /// The noisy accuracy, once it is released.
+    pub(crate) released: Option<ReleasedAccuracy>,
 }
 
 impl RunLog {
     /// Of a run that has charged nothing.
     pub(crate) fn create(folder: &Path, plan: Plan, mut position: Position) -> Result<Self, Error> {
-        let geodp_account::Terms { adjacency, delta, .. } = plan.protection.terms();
         let path = folder.join("ledger.jsonl");
-        let ledger = LedgerWriter::create(&path, adjacency, delta, &position.config)
-            .map_err(|error| ledger_error(path, error))?;
+        let header = header(&plan, &position);
+        let ledger = LedgerWriter::create(&path, &header).map_err(|e| ledger_error(path, e))?;
         position.ledger_head = ledger.head().to_owned();
         let folder = folder.to_owned();
-        Ok(Self { folder, plan, ledger, charged: 0, position, metrics: Vec::new() })
+        Ok(Self::of(folder, plan, ledger, position))
     }
 
     /// As a run left it, checked against its checkpoint.
@@ -57,12 +54,8 @@ impl RunLog {
     pub(crate) fn open(folder: &Path, plan: Plan, position: &Position) -> Result<Self, Error> {
         let refuse = |reason: String| Error::NotResumable { folder: folder.to_owned(), reason };
         let (writer, ledger) = LedgerWriter::open(&folder.join("ledger.jsonl"))?;
-        ledger.verify_against(position.ledger_records, &position.ledger_head)?;
         let charged = ledger.steps();
-        let before = match ledger.records.as_slice() {
-            [.., before, _] => before.step,
-            _ => 0,
-        };
+        let before = ledger.steps_before_last_block();
         if position.step < before {
             return Err(refuse(format!(
                 "its checkpoint was rewound: it stands at step {}, but steps up to {before} were \
@@ -77,18 +70,67 @@ impl RunLog {
             )));
         }
         let (folder, position) = (folder.to_owned(), position.clone());
-        Ok(Self { folder, plan, ledger: writer, charged, position, metrics: Vec::new() })
+        let last = ledger.records.last().map(|record| &record.event);
+        let accuracy_charged = last.is_some() && last == plan.protection.accuracy();
+        let log = Self::of(folder, plan, writer, position);
+        Ok(Self { charged, accuracy_charged, ..log })
     }
 
-    /// What the folder's ledger says, verified; nothing if there is no ledger.
-    pub(crate) fn read_ledger(folder: &Path) -> Result<Charges, Error> {
-        let path = folder.join("ledger.jsonl");
-        if !path.exists() {
-            return Ok(Charges::default());
+    fn of(folder: PathBuf, plan: Plan, ledger: LedgerWriter, position: Position) -> Self {
+        Self {
+            folder,
+            plan,
+            ledger,
+            charged: 0,
+            position,
+            metrics: Vec::new(),
+            test_is: TestIs::default(),
+            accuracy_charged: false,
+            released: None,
         }
-        let ledger = Ledger::read(&path)?;
-        let records = ledger.records.len() as u64;
-        Ok(Charges { steps: ledger.steps(), records, head: ledger.head().to_owned() })
+    }
+
+    /// Charges and releases the accuracy of the last measurement, where the plan says so: the number
+    /// of right answers, to which a record contributes at most 1, plus a Gaussian rounded to 1/256.
+    pub(crate) fn release_accuracy(&mut self, noise: &NoiseSource) -> Result<(), Error> {
+        let Some(event) = self.plan.protection.accuracy().cloned() else { return Ok(()) };
+        let (Event::Gaussian { noise_multiplier }, Some(test)) =
+            (&event, self.metrics.iter().rev().find_map(|m| m.test))
+        else {
+            return Ok(());
+        };
+        if !self.accuracy_charged {
+            let path = self.folder.join("ledger.jsonl");
+            self.ledger.append(self.charged, &event, 1).map_err(|e| ledger_error(path, e))?;
+            self.accuracy_charged = true;
+        }
+        let grid = Grid::new(8)?;
+        let mut drawn = [0];
+        let mut stream = noise.stream(Purpose::Accuracy, self.plan.steps, 0)?;
+        stream.fill_rounded(RoundedNormal::new(*noise_multiplier, grid)?, &mut drawn);
+        let right = (test.accuracy * test.records as f64).round();
+        let noisy = right + drawn[0] as f64 / grid.most() as f64;
+        self.released = Some(ReleasedAccuracy {
+            accuracy: (noisy / test.records as f64).clamp(0.0, 1.0),
+            standard_error: noise_multiplier / test.records as f64,
+            records: test.records as u64,
+            epsilon: self.plan.params.privacy.release_accuracy.unwrap_or(f64::INFINITY),
+        });
+        Ok(())
+    }
+
+    /// Pays again for every step that may have been taken since the checkpoint: they will be taken
+    /// with other noise, or other bits under the same noise.
+    pub(crate) fn charge_again(&mut self) -> Result<(), Error> {
+        let (from, to) = (self.plan.protection.unit_start(self.position.step), self.charged);
+        if from < to {
+            let (event, count) = self.plan.protection.charge(from, to);
+            let again = event.clone().repeated(count);
+            super::data_ledger::charge_again(&self.plan, &self.position.run, again)?;
+            let path = self.folder.join("ledger.jsonl");
+            self.ledger.append(to, &event, count).map_err(|e| ledger_error(path, e))?;
+        }
+        Ok(())
     }
 
     /// Charges and runs the block that holds the trainer's position, or what is left of it.
@@ -120,7 +162,10 @@ impl RunLog {
             step,
             epoch: step as f64 * self.plan.batch as f64 / self.plan.facts.records as f64,
             seconds: start.elapsed().as_secs_f64(),
-            epsilon: self.plan.protection.claim_after(self.charged)?,
+            epsilon: match self.plan.protection.kind() {
+                Some(_) => Some(self.ledger.account().claim()?),
+                None => None,
+            },
             test: self.measure(trainer, first, step)?,
             selection: trainer.selection(),
             polar: trainer.polar_counts(),
@@ -173,8 +218,24 @@ impl RunLog {
             loss: e.mean_loss,
             accuracy: e.accuracy(),
             records: e.count,
+            is: self.test_is,
         }))
     }
+}
+
+/// What a statement will need, before anything is released.
+fn header(plan: &Plan, position: &Position) -> LedgerHeader {
+    let run = LedgerRun {
+        id: position.run.clone(),
+        unit: "record".to_owned(),
+        records: plan.facts.records,
+        mechanism: plan.mechanism().to_string(),
+        noise_multiplier: plan.noise_multiplier(),
+        seed: plan.seed,
+        data: position.data.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    LedgerHeader::new(plan.protection.terms(), &position.config, Some(run))
 }
 
 /// A failed write is the system's fault, anything else is the ledger's.

@@ -6,12 +6,12 @@
 
 use super::files;
 use crate::Error;
+use crate::config::TestIs;
 use crate::select::Selection;
 use geodp_account::Claim;
 use geodp_mechanism::perturb::PolarCounts;
 use geodp_nn::BatchOutcome;
 use serde::{Deserialize, Serialize};
-use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
@@ -62,6 +62,9 @@ pub struct TestMetrics {
     pub accuracy: f64,
     /// How many there were.
     pub records: usize,
+    /// Whose they are: figures from private records are for the data's owner.
+    #[serde(default)]
+    pub is: TestIs,
 }
 
 /// Gathers the outcomes of a block's steps.
@@ -118,7 +121,7 @@ pub(crate) fn append(path: &Path, metrics: &BlockMetrics) -> Result<(), Error> {
     let write = || -> std::io::Result<()> {
         let mut line = serde_json::to_string(metrics)?;
         line.push('\n');
-        OpenOptions::new().create(true).append(true).open(path)?.write_all(line.as_bytes())
+        files::append_secret(path)?.write_all(line.as_bytes())
     };
     write().map_err(|source| Error::Write { path: path.to_owned(), source })
 }
@@ -154,12 +157,13 @@ pub(crate) fn rewrite(path: &Path, metrics: &[BlockMetrics]) -> Result<(), Error
         text.push_str(&serde_json::to_string(line).unwrap_or_default());
         text.push('\n');
     }
-    files::write_atomically(path, text.as_bytes())
+    files::write_secret(path, text.as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::OpenOptions;
 
     #[test]
     fn bins_cover_everything() {

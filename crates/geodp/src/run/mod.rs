@@ -7,22 +7,29 @@
 //! | `checkpoint` | weights, optimiser, position; replaced atomically |
 //! | `metrics.jsonl` | losses, accuracies, norms; for the data's owner |
 //! | `following-STEP.json`, `measured.json` | what a watch knows, and what it found; for the owner |
-//! | `noise.key` | the noise's key while the run is unfinished; for the owner; deleted at the end |
+//! | `noise.key` | the noise's key while the run is unfinished; for the owner; destroyed at the end |
+//! | `data.key` | the key of the data's hash; for the owner |
 //! | `model.safetensors`, `statement.json`, `report.html` | the result |
 //!
 //! Steps happen in blocks. A block is charged in the ledger and synced before its first step; its
 //! weights are seen (checkpoint, metrics, model) only after. A killed run resumes at its last
 //! checkpoint and repeats the steps since with the same batches and the same noise: the same bits
-//! are released again, so nothing is charged twice and nothing is missed.
+//! are released again, so nothing is charged twice and nothing is missed. Where the bits would be others
+//! (another program or processor), those steps get noise of a new key and are charged again.
+//!
+//! Whatever states an ε takes it from the ledger's events, after checking that config, data, checkpoint
+//! and ledger belong together; `run.toml` as it reads today is never a source of it.
 //!
 //! [`Run::create`] makes everything from a config. [`Run::create_with`] takes a plan and an engine of
 //! one's own: the same folder, ledger, checkpoints and resuming.
 
 pub(crate) mod checkpoint;
 mod configured;
+mod data_ledger;
 pub(crate) mod files;
 mod finish;
 mod follow;
+pub(crate) mod identity;
 mod log;
 pub mod metrics;
 mod open;
@@ -75,7 +82,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Accuracy on held-out records at the end.
+    /// Accuracy on held-out records at the end, and whose those are.
     pub fn test(&self) -> Option<TestMetrics> {
         self.metrics.iter().rev().find_map(|m| m.test)
     }
@@ -164,6 +171,7 @@ impl<E: Engine> Run<E> {
             observer.on_warning(warning);
         }
         let Checkpoint { position, weights, optimizer_state } = start;
+        let last_noise = noise.clone();
         let mut trainer = Trainer::new(log.plan.clone(), &engine, weights.clone(), noise)?;
         if !trainer.restore(position.state(), weights, optimizer_state) {
             let reason = "the checkpoint does not fit the model".to_owned();
@@ -177,6 +185,7 @@ impl<E: Engine> Run<E> {
         }
         let result =
             finish::Trained { weights: trainer.weights().to_vec(), selection: trainer.selection() };
+        log.release_accuracy(&last_noise)?;
         let finished = finish::finish(log, &engine, &text, result, watch, observer)?;
         Ok(Ended::Finished(Box::new(finished)))
     }

@@ -6,19 +6,20 @@
 use super::checkpoint::{Checkpoint, Position, Strategy};
 use super::configured::Configured;
 use super::files::{self, FolderLock};
+use super::identity::{self, DataKey};
 use super::log::RunLog;
-use super::{Run, finish, follow, metrics};
+use super::{Run, data_ledger, finish, follow, metrics};
 use crate::Error;
-use crate::config::RunConfig;
+use crate::config::{RunConfig, TestIs};
 use crate::engine::Engine;
 use crate::optimizer::Optimizer;
 use crate::params::{PrivacyParams, TrainParams};
 use crate::plan::Plan;
-use geodp_data::hex;
+use geodp_account::Ledger;
 use geodp_mechanism::{NoiseSource, Origin};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
 
 impl Run {
     /// Fills in what the config leaves open and checks everything, then makes the folder and writes
@@ -31,7 +32,7 @@ impl Run {
         config.complete();
         let text = config.to_toml()?;
         let engine = Configured::load(config)?;
-        let plan = engine.config.plan_params().check(engine.facts())?;
+        let plan = plan_of(&engine)?;
         Self::create_as(folder, text, plan, engine)
     }
 
@@ -43,8 +44,14 @@ impl Run {
         let lock = lock_run(folder)?;
         let config = RunConfig::read(&folder.join("run.toml"))?;
         let text = config.to_toml()?;
+        if folder.join("checkpoint").exists() {
+            // Before anything is made of a config that may have been changed.
+            let position = Checkpoint::read(&folder.join("checkpoint"))?.position;
+            let ledger = Ledger::read(&folder.join("ledger.jsonl"))?;
+            identity::check_folder(folder, &text, &ledger, &position)?;
+        }
         let engine = Configured::load(config)?;
-        let plan = engine.config.plan_params().check(engine.facts())?;
+        let plan = plan_of(&engine)?;
         Self::resume_as(folder, lock, text, plan, engine)
     }
 }
@@ -76,6 +83,7 @@ impl<E: Engine> Run<E> {
         if folder.join("run.toml").exists() {
             return Err(Error::FolderTaken(folder.to_owned()));
         }
+        data_ledger::check(&plan)?;
         std::fs::create_dir_all(folder)
             .map_err(|source| Error::Write { path: folder.to_owned(), source })?;
         let lock = FolderLock::take(folder)?;
@@ -98,37 +106,62 @@ impl<E: Engine> Run<E> {
             follow::forget(folder, None)?;
             return Err(refuse("the run is finished; its results are in the folder"));
         }
+        let path = folder.join("ledger.jsonl");
         if !folder.join("checkpoint").exists() {
             // Killed while it was being created. If nothing was charged, nothing was released.
-            return match RunLog::read_ledger(folder)?.steps {
-                0 => Self::begin(folder, lock, text, plan, engine),
-                _ => Err(refuse("its checkpoint is missing, but its ledger has charges")),
-            };
+            if path.exists() && !Ledger::read(&path)?.records.is_empty() {
+                return Err(refuse("its checkpoint is missing, but its ledger has charges"));
+            }
+            let results = ["metrics.jsonl", "model.safetensors", "report.html"];
+            if let Some(name) = results.into_iter().find(|name| folder.join(name).exists()) {
+                return Err(refuse(&format!("its checkpoint is missing, but it has a {name}")));
+            }
+            return Self::begin(folder, lock, text, plan, engine);
         }
         let checkpoint = Checkpoint::read(&folder.join("checkpoint"))?;
+        let ledger = Ledger::read(&path)?;
+        identity::check_folder(folder, &text, &ledger, &checkpoint.position)?;
+        identity::check_data(folder, &checkpoint.position, &engine.about().fingerprint)?;
         let noise = match plan.seed {
             Some(seed) => NoiseSource::from_seed(seed),
             None => read_key(&key_path(folder))?,
         };
-        let expected = beginning(&text, &engine, &noise);
-        if checkpoint.position.config != expected.config {
-            return Err(refuse(
-                "run.toml was changed after the run began, or the plan given is another; undo the \
-                 change",
-            ));
-        }
-        if checkpoint.position.data != expected.data {
-            return Err(refuse(
-                "the data is not what the run began with (its fingerprint differs)",
-            ));
-        }
-        if checkpoint.position.noise != expected.noise {
+        if checkpoint.position.noise != identity::noise_hash(&noise) {
             return Err(refuse("noise.key is not the key the run began with"));
         }
-        let mut log = RunLog::open(folder, plan, &checkpoint.position)?;
+        data_ledger::check_known(&plan, &checkpoint.position.run, folder)?;
+        let settled = ledger.header.run.and_then(|run| run.noise_multiplier);
+        let mut log = RunLog::open(folder, plan.settled_as(settled), &checkpoint.position)?;
+        log.test_is = engine.about().test_is;
         log.metrics = metrics::read_until(&folder.join("metrics.jsonl"), checkpoint.position.step)?;
         metrics::rewrite(&folder.join("metrics.jsonl"), &log.metrics)?;
-        Ok(Self { engine, noise, start: checkpoint, log, text, _lock: lock })
+        let run = Self { engine, noise, start: checkpoint, log, text, _lock: lock };
+        run.on_this_machine()
+    }
+
+    /// Where program, arithmetic or processor are others than before, the steps since the checkpoint
+    /// will have other bits: the old noise on other gradients would tell the difference. So they get
+    /// noise from a new key, and are paid for again.
+    fn on_this_machine(mut self) -> Result<Self, Error> {
+        let machine = identity::machine(self.log.plan.protection.terms().arithmetic);
+        if self.start.position.machine == machine {
+            return Ok(self);
+        }
+        self.log.charge_again()?;
+        if self.log.plan.seed.is_none() {
+            self.noise = NoiseSource::from_os()?;
+            write_key(&self.log.folder, &self.noise)?;
+        }
+        self.start.position = Position {
+            machine,
+            noise: identity::noise_hash(&self.noise),
+            ledger_records: self.log.ledger.records(),
+            ledger_head: self.log.ledger.head().to_owned(),
+            ..self.start.position
+        };
+        self.log.position = self.start.position.clone();
+        self.start.write(&self.log.folder.join("checkpoint"))?;
+        Ok(self)
     }
 
     /// Writes key, ledger and first checkpoint of a run that has released nothing.
@@ -143,13 +176,28 @@ impl<E: Engine> Run<E> {
             Some(seed) => NoiseSource::from_seed(seed),
             None => {
                 let noise = NoiseSource::from_os()?;
-                files::write_secret(&key_path(folder), &noise.secret_key())?;
+                write_key(folder, &noise)?;
                 noise
             }
         };
+        let data_key = DataKey::of(&noise);
+        data_key.write(folder)?;
+        let position = Position {
+            step: 0,
+            strategy: Strategy::default(),
+            run: run_id(folder)?,
+            config: identity::config_hash(&text),
+            data: data_key.hash(&engine.about().fingerprint),
+            machine: identity::machine(plan.protection.terms().arithmetic),
+            noise: identity::noise_hash(&noise),
+            ledger_records: 0,
+            ledger_head: String::new(),
+        };
         let weights = engine.initial_weights();
         let optimizer = Optimizer::new(plan.optimizer, 0.0, weights.len());
-        let log = RunLog::create(folder, plan, beginning(&text, &engine, &noise))?;
+        let mut log = RunLog::create(folder, plan, position)?;
+        log.test_is = engine.about().test_is;
+        data_ledger::charge(&log.plan, &log.position.run)?;
         let start = Checkpoint {
             position: log.position.clone(),
             weights,
@@ -158,6 +206,18 @@ impl<E: Engine> Run<E> {
         start.write(&folder.join("checkpoint"))?;
         Ok(Self { engine, noise, start, log, text, _lock: lock })
     }
+}
+
+/// The plan that a config describes.
+pub(super) fn plan_of(engine: &Configured) -> Result<Plan, Error> {
+    let config = &engine.config;
+    if config.privacy.release_accuracy.is_some() && config.data.test_is() == TestIs::Public {
+        let reason = "release_accuracy adds noise to the accuracy on private records; these test \
+                      records are public, and accuracies on them are released as they are";
+        return Err(Error::Plan(reason.to_owned()));
+    }
+    let plan = config.plan_params().check(engine.facts())?;
+    Ok(plan.with_data_ledger(config.ledger.clone()))
 }
 
 /// Holds the folder of a run that was begun.
@@ -169,16 +229,12 @@ fn lock_run(folder: &Path) -> Result<FolderLock, Error> {
     FolderLock::take(folder)
 }
 
-/// Where a run stands before its first step, tied to its config, data and key.
-fn beginning(text: &str, engine: &dyn Engine, noise: &NoiseSource) -> Position {
-    Position {
-        step: 0,
-        strategy: Strategy::default(),
-        config: hex(&Sha256::digest(text)),
-        data: engine.about().fingerprint,
-        noise: hex(&Sha256::digest(noise.secret_key())),
-        ledger_records: 0,
-        ledger_head: String::new(),
+/// A random name for a new run; one that was killed while it was being created keeps its own.
+fn run_id(folder: &Path) -> Result<String, Error> {
+    let begun = Ledger::read(&folder.join("ledger.jsonl")).ok().and_then(|l| l.header.run);
+    match begun {
+        Some(run) => Ok(run.id),
+        None => Ok(geodp_data::hex(&NoiseSource::from_os()?.secret_key()[..16])),
     }
 }
 
@@ -206,11 +262,97 @@ pub(super) fn key_path(folder: &Path) -> PathBuf {
     folder.join("noise.key")
 }
 
+fn write_key(folder: &Path, noise: &NoiseSource) -> Result<(), Error> {
+    files::write_secret(&key_path(folder), &*Zeroizing::new(noise.secret_key()))
+}
+
 fn read_key(path: &Path) -> Result<NoiseSource, Error> {
-    let bytes = files::read(path)?;
-    let key = <[u8; 32]>::try_from(bytes).map_err(|bytes| Error::Damaged {
-        path: path.to_owned(),
-        reason: format!("it has {} bytes instead of 32", bytes.len()),
-    })?;
-    Ok(NoiseSource::from_secret_key(key, Origin::OperatingSystem))
+    let key = identity::read_32_bytes(path)?;
+    Ok(NoiseSource::from_secret_key(*key, Origin::OperatingSystem))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ModelConfig;
+    use crate::watch::{Observer, Progress, Silent};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    struct StopAfter<'a>(u64, &'a AtomicBool);
+
+    impl Observer for StopAfter<'_> {
+        fn on_step(&mut self, progress: &Progress) {
+            self.1.store(progress.step >= self.0, Ordering::Relaxed);
+        }
+    }
+
+    /// A run on MNIST's test half of zeros and ones that stopped after step 3 of its block of 4.
+    fn stopped(folder: &Path, seed: Option<u64>) {
+        let mut config = RunConfig::mnist().model(ModelConfig::Logistic);
+        config.privacy.noise_multiplier = Some(1.0);
+        config.train.batch = Some(64);
+        config.train.steps = Some(8);
+        config.train.checkpoint_every = Some(4);
+        config.train.seed = seed;
+        config.complete();
+        let stop = AtomicBool::new(false);
+        let run = Run::create(folder, config).unwrap();
+        run.execute(&mut Silent, &mut StopAfter(3, &stop), &stop).unwrap();
+    }
+
+    fn as_if_elsewhere(folder: &Path) {
+        let path = folder.join("checkpoint");
+        let mut checkpoint = Checkpoint::read(&path).unwrap();
+        checkpoint.position.machine = "geodp 0.0.1, floating point on an abacus".to_owned();
+        checkpoint.write(&path).unwrap();
+    }
+
+    /// Other bits under the same noise would show the gradients' difference: a new key, paid for.
+    #[test]
+    fn on_another_machine_a_new_key_is_drawn_and_the_replay_is_charged() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("run");
+        stopped(&folder, None);
+        let (key, ledger) = (key_path(&folder), folder.join("ledger.jsonl"));
+        let (before, charged) = (std::fs::read(&key).unwrap(), Ledger::read(&ledger).unwrap());
+        drop(Run::resume(&folder).unwrap());
+        assert_eq!(std::fs::read(&key).unwrap(), before, "the same machine keeps its key");
+        assert_eq!(Ledger::read(&ledger).unwrap(), charged);
+        as_if_elsewhere(&folder);
+        drop(Run::resume(&folder).unwrap());
+        assert_ne!(std::fs::read(&key).unwrap(), before);
+        let after = Ledger::read(&ledger).unwrap();
+        assert_eq!((after.steps(), after.records.len()), (4, charged.records.len() + 1));
+        let again = &after.records[after.records.len() - 1];
+        assert_eq!((&again.event, again.count), (&charged.records[0].event, 1), "step 3 again");
+        let epsilon = |ledger: &Ledger| ledger.account().unwrap().claim().unwrap().upper();
+        assert!(epsilon(&after) > epsilon(&charged));
+        // From here on this is its machine: nothing is charged again.
+        let run = Run::resume(&folder).unwrap();
+        assert_eq!(Ledger::read(&ledger).unwrap(), after);
+        run.execute(&mut Silent, &mut Silent, &AtomicBool::new(false)).unwrap();
+        assert!(!key.exists());
+    }
+
+    /// σ is what the ledger says, whatever this version would calibrate.
+    #[test]
+    fn a_resumed_run_keeps_its_sigma() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("run");
+        let mut config = RunConfig::mnist().model(ModelConfig::Logistic).epsilon(2.0);
+        config.train.steps = Some(8);
+        config.complete();
+        let run = Run::create(&folder, config).unwrap();
+        let sigma = run.plan().noise_multiplier().unwrap();
+        drop(run);
+        // As another version would have settled it: a header with another σ, and its checkpoint.
+        let mut header = Ledger::read(&folder.join("ledger.jsonl")).unwrap().header;
+        header.run.as_mut().unwrap().noise_multiplier = Some(sigma + 0.25);
+        let writer =
+            geodp_account::LedgerWriter::create(&folder.join("ledger.jsonl"), &header).unwrap();
+        let mut checkpoint = Checkpoint::read(&folder.join("checkpoint")).unwrap();
+        checkpoint.position.ledger_head = writer.head().to_owned();
+        checkpoint.write(&folder.join("checkpoint")).unwrap();
+        assert_eq!(Run::resume(&folder).unwrap().plan().noise_multiplier(), Some(sigma + 0.25));
+    }
 }

@@ -2,15 +2,15 @@
 
 use super::checkpoint::Checkpoint;
 use super::configured::Configured;
-use super::log::RunLog;
 use super::metrics::{self, BlockMetrics};
-use super::{files, follow};
+use super::{files, follow, identity};
 use crate::Error;
 use crate::config::RunConfig;
 use crate::engine::Engine;
 use crate::plan::Plan;
 use crate::report::{self, ReportInputs};
-use crate::statement::Statement;
+use crate::statement::{ReleasedAccuracy, Statement};
+use geodp_account::Ledger;
 use geodp_report::Section;
 use std::path::{Path, PathBuf};
 
@@ -31,10 +31,10 @@ pub struct Review {
 }
 
 impl Review {
-    /// Reads a run folder; its ledger is verified.
+    /// Reads a run folder, and checks that its ledger, config, data and checkpoint belong together.
     ///
     /// # Errors
-    /// A folder without a run, or a damaged file.
+    /// A folder without a run, a damaged file, or [`Error::Mismatch`].
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let config_path = folder.join("run.toml");
         if !config_path.exists() {
@@ -42,13 +42,20 @@ impl Review {
             return Err(Error::NotAModel { folder: folder.to_owned(), reason });
         }
         let config = RunConfig::read(&config_path)?;
-        let engine = Configured::load(config)?;
-        let plan = engine.config.plan_params().check(engine.facts())?;
         let position = Checkpoint::read(&folder.join("checkpoint"))?.position;
+        let ledger = Ledger::read(&folder.join("ledger.jsonl"))?;
+        identity::check_folder(folder, &config.to_toml()?, &ledger, &position)?;
+        let engine = Configured::load(config)?;
+        identity::check_data(folder, &position, &engine.about().fingerprint)?;
+        let settled = ledger.header.run.as_ref().and_then(|run| run.noise_multiplier);
+        let plan = super::open::plan_of(&engine)?.settled_as(settled);
         let step = position.step;
         let selection = plan.strategies.select.as_ref().map(|_| position.state().selection);
-        let charges = RunLog::read_ledger(folder)?;
-        let statement = Statement::new(&plan, charges.steps, selection)?;
+        let mut statement = Statement::of(&plan, &ledger.account()?, ledger.steps(), selection)?;
+        statement.accuracy = released(folder).filter(|_| plan.protection.accuracy().is_some());
+        if plan.ledger.file.as_ref().is_some_and(|file| file.exists()) {
+            statement.data_set = super::data_ledger::total(&plan)?;
+        }
         Ok(Self {
             finished: folder.join("statement.json").exists(),
             step,
@@ -57,7 +64,7 @@ impl Review {
             folder: folder.to_owned(),
             engine,
             metrics: metrics::read_until(&folder.join("metrics.jsonl"), step)?,
-            ledger: (charges.records, charges.head),
+            ledger: (ledger.records.len() as u64, ledger.head().to_owned()),
         })
     }
 
@@ -94,7 +101,18 @@ impl Review {
             ledger_head: &self.ledger.1,
             measured,
         });
-        files::write_atomically(&path, page.as_bytes())?;
+        files::write_secret(&path, page.as_bytes())?;
         Ok(path)
     }
+}
+
+/// The noisy accuracy as the run's statement has it: the noise's key is gone, so it cannot be made
+/// again.
+fn released(folder: &Path) -> Option<ReleasedAccuracy> {
+    #[derive(serde::Deserialize)]
+    struct Kept {
+        accuracy: Option<ReleasedAccuracy>,
+    }
+    let bytes = std::fs::read(folder.join("statement.json")).ok()?;
+    serde_json::from_slice::<Kept>(&bytes).ok()?.accuracy
 }

@@ -16,8 +16,10 @@ impl Trainer<'_> {
     pub fn save(&self, path: &Path, tag: &str) -> Result<(), Error> {
         let position = Position {
             step: 0,
+            run: String::new(),
             config: tag.to_owned(),
             data: String::new(),
+            machine: String::new(),
             noise: String::new(),
             strategy: Default::default(),
             ledger_records: 0,

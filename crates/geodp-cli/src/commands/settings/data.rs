@@ -3,7 +3,7 @@
 
 use super::choices::NamedOrFile;
 use crate::failure::bad_input;
-use geodp::config::{DataConfig, PairFiles};
+use geodp::config::{DataConfig, PairFiles, TestIs};
 use std::path::PathBuf;
 
 /// Flags of the data.
@@ -29,6 +29,9 @@ pub(crate) struct DataFlags {
     /// Labels of --test, for .npy and IDX files.
     #[arg(long, value_name = "FILE", requires_all = ["test", "labels"])]
     test_labels: Option<PathBuf>,
+    /// Whose the records of --test are; accuracies on private ones are for you alone.
+    #[arg(long, value_name = "WHOSE", requires = "test", value_parser = ["public", "private"])]
+    test_is: Option<String>,
     /// Measure on N training records, held back, instead of a test set: for choosing parameters.
     #[arg(long, value_name = "N")]
     holdout: Option<usize>,
@@ -74,6 +77,11 @@ impl DataFlags {
         }
     }
 
+    fn test_is(&self) -> Option<TestIs> {
+        let public = self.test_is.as_deref()? == "public";
+        Some(if public { TestIs::Public } else { TestIs::Private })
+    }
+
     fn table(&self, name: &str) -> anyhow::Result<DataConfig> {
         if self.labels.is_some() {
             return Err(bad_input(
@@ -84,7 +92,13 @@ impl DataFlags {
         let schema = self.schema.clone().ok_or_else(|| {
             bad_input(format!("{name} needs --schema: the columns, declared in a TOML file"))
         })?;
-        Ok(DataConfig::Csv { train: name.into(), test: self.test.clone(), schema, holdout: None })
+        Ok(DataConfig::Csv {
+            train: name.into(),
+            test: self.test.clone(),
+            schema,
+            holdout: None,
+            test_is: self.test_is(),
+        })
     }
 
     fn pair(&self, name: &str) -> anyhow::Result<DataConfig> {
@@ -108,6 +122,7 @@ impl DataFlags {
             test_labels: self.test_labels.clone(),
             classes,
             holdout: None,
+            test_is: self.test_is(),
         };
         Ok(if name.ends_with(".npy") { DataConfig::Npy(files) } else { DataConfig::Idx(files) })
     }
