@@ -16,8 +16,9 @@
 //! file = "patients.ledger"
 //! total_epsilon = 4.0             # no run starts that would exceed it
 //! ```
-//! followed by the `[privacy]` and `[train]` of [`PlanParams`]. Whatever is left out has a default: an
-//! empty file trains the paper's CNN on MNIST. In Rust:
+//! preceded by `[features] kind = "scattering"` where images are transformed first, and followed by the
+//! `[privacy]` and `[train]` of [`PlanParams`]. Whatever is left out has a default: an empty file trains
+//! a linear model on scattering features of MNIST. In Rust:
 //!
 //! ```
 //! use geodp::{Mechanism, RunConfig};
@@ -34,7 +35,7 @@ pub use load::{Imported, Loaded};
 
 use crate::Error;
 use crate::params::{PlanParams, PrivacyParams, TrainParams};
-use geodp_data::Dataset;
+use geodp_data::{Dataset, FeatureSpec};
 use geodp_nn::{NetworkSpec, ResnetSpec};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -45,6 +46,9 @@ use std::path::{Path, PathBuf};
 pub struct RunConfig {
     /// Where the records come from.
     pub data: DataConfig,
+    /// What stands between the records and the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub features: Option<FeatureSpec>,
     /// What is trained.
     pub model: ModelConfig,
     /// Mechanism, clipping and budget.
@@ -91,7 +95,10 @@ pub enum TestIs {
 pub struct ConfigFile {
     /// Where the records come from; the bundled MNIST if absent.
     pub data: Option<DataConfig>,
-    /// What is trained; [`ModelConfig::default_for`] the data if absent.
+    /// What stands between the records and the model: nothing if absent and a model is given.
+    pub features: Option<FeatureSpec>,
+    /// What is trained; linear on scattering features of images, logistic regression on anything else
+    /// if absent.
     pub model: Option<ModelConfig>,
     /// Mechanism, clipping and budget.
     pub privacy: PrivacyParams,
@@ -104,8 +111,19 @@ pub struct ConfigFile {
 impl From<ConfigFile> for RunConfig {
     fn from(file: ConfigFile) -> Self {
         let data = file.data.unwrap_or_default();
-        let model = file.model.unwrap_or_else(|| ModelConfig::default_for(&data));
-        Self { data, model, privacy: file.privacy, train: file.train, ledger: file.ledger }
+        let features = match file.model {
+            None => file.features.or_else(|| DataConfig::default_features(&data)),
+            Some(_) => file.features,
+        };
+        let model = file.model.unwrap_or(ModelConfig::Logistic);
+        Self {
+            data,
+            features,
+            model,
+            privacy: file.privacy,
+            train: file.train,
+            ledger: file.ledger,
+        }
     }
 }
 
@@ -230,6 +248,16 @@ impl std::fmt::Display for ModelConfig {
 }
 
 impl RunConfig {
+    /// What is trained, with its features, as a page's title says it.
+    pub fn model_text(&self) -> String {
+        match &self.features {
+            None => self.model.to_string(),
+            Some(FeatureSpec::Scattering { .. }) => {
+                format!("{} on scattering features", self.model)
+            }
+        }
+    }
+
     /// The part that [`PlanParams::check`] checks.
     pub fn plan_params(&self) -> PlanParams {
         PlanParams { privacy: self.privacy.clone(), train: self.train.clone() }

@@ -7,11 +7,14 @@
 //! training short. Logistic regression and MLP: the best of 1, 2, 4 or 5 on the held-back tenth of
 //! `examples/tabular`. The other rows are starting points, not tuned.
 
+mod table;
+
 use crate::config::{ConfigFile, DataConfig, ModelConfig, RunConfig};
 use crate::importance::DEFAULT_NOISE_MULTIPLIER;
 use crate::optimizer::{DEFAULT_MOMENTUM, OptimizerKind};
 use crate::params::Mechanism;
 use crate::plan::{DEFAULT_CLIP_NORM, DEFAULT_DELTA, DEFAULT_EPSILON};
+use geodp_data::{Dataset, FeatureSpec};
 use std::path::PathBuf;
 
 impl Default for DataConfig {
@@ -21,17 +24,20 @@ impl Default for DataConfig {
     }
 }
 
-impl ModelConfig {
-    /// What is trained where nothing is said: the paper's networks on its images, logistic regression
-    /// on anything else.
-    pub fn default_for(data: &DataConfig) -> Self {
-        match data {
-            DataConfig::Mnist { .. } => Self::Cnn,
-            DataConfig::Cifar10 { .. } => Self::Resnet,
-            DataConfig::Idx(_) | DataConfig::Npy(_) | DataConfig::Csv { .. } => Self::Logistic,
+impl DataConfig {
+    /// The features of images where neither they nor a model are given: a linear model on scattering
+    /// features is what private training does best with.
+    pub(crate) fn default_features(&self) -> Option<FeatureSpec> {
+        match self {
+            Self::Mnist { .. } | Self::Cifar10 { .. } | Self::Idx(_) => {
+                Some(FeatureSpec::scattering())
+            }
+            Self::Npy(_) | Self::Csv { .. } => None,
         }
     }
+}
 
+impl ModelConfig {
     /// Widths of an MLP's hidden layers where none are given.
     pub fn default_hidden() -> Vec<usize> {
         vec![64]
@@ -40,7 +46,7 @@ impl ModelConfig {
 
 /// A config in Rust: what is not said has its default.
 impl RunConfig {
-    /// The bundled MNIST and the paper's CNN.
+    /// The bundled MNIST, and a linear model on its scattering features.
     pub fn mnist() -> Self {
         Self::on(DataConfig::default())
     }
@@ -56,10 +62,18 @@ impl RunConfig {
         ConfigFile { data: Some(data), ..ConfigFile::default() }.into()
     }
 
-    /// Trains this model.
+    /// Trains this model on the records as they are; [`features`](Self::features) after it puts
+    /// features between.
     #[must_use]
     pub fn model(mut self, model: ModelConfig) -> Self {
-        self.model = model;
+        (self.model, self.features) = (model, None);
+        self
+    }
+
+    /// Transforms records before the model sees them.
+    #[must_use]
+    pub fn features(mut self, features: FeatureSpec) -> Self {
+        self.features = Some(features);
         self
     }
 
@@ -91,20 +105,44 @@ impl RunConfig {
         self
     }
 
-    /// Fills in what was left open. A config that is complete stays as it is.
+    /// Whether its defaults are those of tables, which depend on the records.
+    fn is_private_table(&self) -> bool {
+        let linear = self.model == ModelConfig::Logistic && self.features.is_none();
+        let table = matches!(self.data, DataConfig::Csv { .. } | DataConfig::Npy(_));
+        linear && table && self.privacy.mechanism.is_private()
+    }
+
+    /// Fills in what was left open and depends on the records. A config that is complete stays as it
+    /// is.
+    pub fn complete_on(&mut self, records: &Dataset) {
+        if self.is_private_table() {
+            let (count, inputs) = (records.len() as u64, records.input_len());
+            table::complete(&mut self.privacy, &mut self.train, count, inputs);
+        }
+    }
+
+    /// Fills in what was left open, but for what [`complete_on`](Self::complete_on) does. A config that
+    /// is complete stays as it is.
     pub fn complete(&mut self) {
         let private = self.privacy.mechanism.is_private();
-        let start = Start::of(&self.data, &self.model, private);
+        let on_records = self.is_private_table();
+        let start = Start::of(self, private);
         let (privacy, train) = (&mut self.privacy, &mut self.train);
         if private {
-            privacy.clip_norm.get_or_insert(DEFAULT_CLIP_NORM);
             if privacy.epsilon.is_none() && privacy.noise_multiplier.is_none() {
                 privacy.epsilon = Some(DEFAULT_EPSILON);
             }
-            privacy.delta.get_or_insert(DEFAULT_DELTA);
             if let Some(importance) = &mut privacy.importance {
                 importance.noise_multiplier.get_or_insert(DEFAULT_NOISE_MULTIPLIER);
             }
+        }
+        if on_records {
+            train.optimizer.get_or_insert(start.optimizer);
+            return;
+        }
+        if private {
+            privacy.clip_norm.get_or_insert(DEFAULT_CLIP_NORM);
+            privacy.delta.get_or_insert(DEFAULT_DELTA);
         }
         if train.epochs.is_none() && train.steps.is_none() {
             train.epochs = Some(start.epochs);
@@ -119,6 +157,10 @@ impl RunConfig {
     }
 }
 
+/// Passes over the records of a linear model on scattering features: on held-back records of MNIST at
+/// ε = 3 (B = 4096, η = 8, C = 0.1) 560 steps reach 98.57 %, 300 steps 98.27 %.
+const SCATTERING_EPOCHS: u64 = 38;
+
 /// Where a training of this kind starts from.
 struct Start {
     batch: u64,
@@ -128,7 +170,7 @@ struct Start {
 }
 
 impl Start {
-    fn of(data: &DataConfig, model: &ModelConfig, private: bool) -> Self {
+    fn of(config: &RunConfig, private: bool) -> Self {
         let momentum = OptimizerKind::Momentum { momentum: DEFAULT_MOMENTUM };
         let start = |batch, epochs, learning_rate, optimizer| Self {
             batch,
@@ -137,7 +179,8 @@ impl Start {
             optimizer,
         };
         // Private rates belong to C = 0.1: clipped gradients are short, so rates are large.
-        match (data, model, private) {
+        match (&config.features, &config.model, private) {
+            (Some(_), ModelConfig::Logistic, true) => start(4096, SCATTERING_EPOCHS, 8.0, momentum),
             (_, ModelConfig::Cnn, true) => start(4096, 60, 4.0, momentum),
             (_, ModelConfig::Cnn, false) => start(256, 10, 0.02, momentum),
             (_, ModelConfig::Resnet, true) => start(2048, 30, 1.0, momentum),

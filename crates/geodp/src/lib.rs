@@ -28,6 +28,7 @@
 //! a [`Plan`] ([`PlanParams::check_with_clip`]), and [`watch`] looks at a training while it runs. The
 //! folder `examples` of the crate has one of each.
 
+mod average;
 pub mod budget;
 pub mod config;
 mod defaults;
@@ -42,6 +43,7 @@ pub mod plan;
 mod report;
 pub mod run;
 pub mod sampler;
+pub mod schedule;
 pub mod select;
 pub mod statement;
 mod step;

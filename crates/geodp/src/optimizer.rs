@@ -131,6 +131,11 @@ impl Optimizer {
         }
     }
 
+    /// η of the steps that follow.
+    pub(crate) fn set_learning_rate(&mut self, learning_rate: f64) {
+        self.learning_rate = learning_rate;
+    }
+
     /// Moves `weights` by one step along the private gradient, each coordinate of which has noise
     /// of `noise_variance`.
     pub fn step(&mut self, weights: &mut [f32], private_gradient: &[f32], noise_variance: f64) {

@@ -30,6 +30,7 @@ pub use geodp_mechanism::Mechanism;
 use crate::importance::ImportanceParams;
 use crate::optimizer::OptimizerKind;
 use crate::sampler::Sampling;
+use crate::schedule::Schedule;
 use crate::select::SelectParams;
 use geodp_account::Arithmetic;
 use geodp_mechanism::Clip;
@@ -142,6 +143,12 @@ pub struct TrainParams {
     /// Which optimiser.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optimizer: Option<OptimizerKind>,
+    /// How η changes over the training; constant if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
+    /// Decay of the average of the weights that is evaluated and released; the last weights if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub average: Option<f64>,
     /// Makes the run repeatable, and not private against anyone who knows the seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,

@@ -18,6 +18,7 @@ use crate::importance::{Importance, Keep};
 use crate::optimizer::OptimizerKind;
 use crate::params::PlanParams;
 use crate::sampler::{Sampler, Sampling};
+use crate::schedule::{Decay, Schedule};
 use crate::select::Select;
 use geodp_account::Arithmetic;
 use geodp_mechanism::Mechanism;
@@ -55,6 +56,9 @@ pub struct Plan {
     pub(crate) clip_name: String,
     pub(crate) strategies: Strategies,
     pub(crate) learning_rate: f64,
+    pub(crate) schedule: Schedule,
+    /// Decay of the average of the weights that is released, if one is.
+    pub(crate) average: Option<f64>,
     pub(crate) optimizer: OptimizerKind,
     pub(crate) seed: Option<u64>,
     pub(crate) block: u64,
@@ -157,13 +161,25 @@ impl Plan {
         Sampler::steps_per_epoch(self.sampling, self.facts.records, self.batch)
     }
 
+    /// The learning rate, with its schedule and what is averaged.
+    fn rate_text(&self) -> String {
+        let mut text = self.learning_rate.to_string();
+        if self.schedule.decay != Decay::Constant || self.schedule.warmup > 0.0 {
+            text += &format!(" ({})", self.schedule);
+        }
+        if let Some(decay) = self.average {
+            text += &format!(", weights averaged with decay {decay}");
+        }
+        text
+    }
+
     /// Names and values for a table: the model's size and how it is trained.
     pub(crate) fn facts_text(&self) -> Vec<(String, String)> {
         let epochs = self.steps as f64 * self.batch as f64 / self.facts.records as f64;
         [
             ("parameters d", self.facts.dim.to_string()),
             ("steps", format!("{} ({epochs:.1} epochs)", self.steps)),
-            ("optimiser", format!("{}, learning rate {}", self.optimizer, self.learning_rate)),
+            ("optimiser", format!("{}, learning rate {}", self.optimizer, self.rate_text())),
             (
                 "clipping",
                 self.protection.clip().map_or("none".to_owned(), |_| self.clip_name.clone()),

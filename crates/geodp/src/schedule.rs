@@ -25,6 +25,11 @@ pub enum Decay {
     Cosine,
 }
 
+impl Decay {
+    /// The names, as files and flags spell them.
+    pub const NAMES: &'static [&'static str] = &["constant", "linear", "cosine"];
+}
+
 impl std::fmt::Display for Decay {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -109,7 +114,10 @@ mod tests {
             assert!((factor - expected).abs() < 1e-12);
         }
         let cosine = factors(Schedule { decay: Decay::Cosine, ..Schedule::default() });
-        assert_eq!((cosine[0], cosine[4]), (1.0, 0.5 * (1.0 + libm::cos(std::f64::consts::FRAC_PI_2))));
+        assert_eq!(
+            (cosine[0], cosine[4]),
+            (1.0, 0.5 * (1.0 + libm::cos(std::f64::consts::FRAC_PI_2)))
+        );
         assert!(cosine.windows(2).all(|pair| pair[1] < pair[0]));
     }
 

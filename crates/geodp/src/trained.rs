@@ -9,6 +9,7 @@ use geodp_account::{Claim, Ledger};
 use geodp_data::{Dataset, Records, Scaling, Unlabelled, idx, mnist, npy, table};
 use geodp_nn::{Evaluation, Network};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// A model with its config and its statement.
@@ -117,7 +118,15 @@ impl Trained {
         self.model.statement.escape_debug().to_string()
     }
 
-    /// Loss and accuracy on labelled records.
+    /// Records as the model sees them: with the run's features, where it has some.
+    fn with_features<'r>(&self, records: &'r Records) -> Result<Cow<'r, Records>, Error> {
+        Ok(match &self.config.features {
+            None => Cow::Borrowed(records),
+            Some(features) => Cow::Owned(features.apply(records, &|_, _| ())?),
+        })
+    }
+
+    /// Loss and accuracy on labelled records: those of [`RunConfig::load`], which have their features.
     ///
     /// # Errors
     /// Records of another shape.
@@ -131,7 +140,8 @@ impl Trained {
     /// # Errors
     /// Records of another shape.
     pub fn predict(&self, records: &Records) -> Result<Predictions, Error> {
-        let samples = Unlabelled(records);
+        let records = self.with_features(records)?;
+        let samples = Unlabelled(&records);
         let all: Vec<u32> = (0..records.len() as u32).collect();
         let classes = self.network.classes();
         let mut probabilities = vec![0.0; all.len() * classes];

@@ -3,6 +3,7 @@
 //! For a run that survives a crash, with its ledger and its folder, see [`crate::run`].
 
 use crate::Error;
+use crate::average::WeightAverage;
 use crate::engine::Engine;
 use crate::optimizer::{Optimizer, OptimizerScalars};
 use crate::plan::{Facts, Plan};
@@ -20,6 +21,7 @@ pub struct Trainer<'e> {
     noise: NoiseSource,
     private: PrivateStep,
     weights: Vec<f32>,
+    average: Option<WeightAverage>,
     optimizer: Optimizer,
     step: u64,
     selection: Selection,
@@ -57,11 +59,13 @@ impl<'e> Trainer<'e> {
             )));
         }
         let optimizer = Optimizer::new(plan.optimizer, plan.learning_rate, dim);
+        let average = plan.average.map(|decay| WeightAverage::new(decay, &weights));
         Ok(Self {
             private: PrivateStep::new(&plan),
             plan,
             engine,
             noise,
+            average,
             weights,
             optimizer,
             step: 0,
@@ -98,6 +102,8 @@ impl<'e> Trainer<'e> {
             .select
             .as_ref()
             .map(|_| (self.weights.clone(), self.optimizer.clone()));
+        let factor = self.plan.schedule.factor(self.step, self.plan.steps);
+        self.optimizer.set_learning_rate(self.plan.learning_rate * factor);
         self.optimizer.step(&mut self.weights, released.gradient, released.noise_variance);
         let outcome = released.outcome;
         if !self.weights.iter().all(|w| w.is_finite()) {
@@ -105,6 +111,9 @@ impl<'e> Trainer<'e> {
         }
         if let Some((weights, optimizer)) = before {
             self.keep_or_restore(weights, optimizer)?;
+        }
+        if let Some(average) = &mut self.average {
+            average.add(self.step, &self.weights);
         }
         self.step += 1;
         Ok(Some(outcome))
@@ -138,9 +147,15 @@ impl<'e> Trainer<'e> {
         self.step
     }
 
-    /// The weights after the steps done.
+    /// The weights after the steps done, from which the next step starts.
     pub fn weights(&self) -> &[f32] {
         &self.weights
+    }
+
+    /// What is evaluated and released: the average of the weights if the plan keeps one, else the
+    /// last weights.
+    pub fn released_weights(&self) -> &[f32] {
+        self.average.as_ref().map_or(&self.weights, WeightAverage::weights)
     }
 
     /// The plan.
@@ -154,7 +169,9 @@ impl<'e> Trainer<'e> {
     /// If the engine fails.
     pub fn evaluate(&self) -> Result<Option<Evaluation>, Error> {
         let step = self.step;
-        self.engine.evaluate(&self.weights).map_err(|source| Error::Engine { step, source })
+        self.engine
+            .evaluate(self.released_weights())
+            .map_err(|source| Error::Engine { step, source })
     }
 
     /// Steps kept and taken back, where SUR selects them.
@@ -180,9 +197,11 @@ impl<'e> Trainer<'e> {
         }
     }
 
-    /// The optimiser's state, for a checkpoint.
-    pub(crate) fn optimizer_state(&self) -> &[Vec<f32>] {
-        self.optimizer.state()
+    /// The optimiser's state, and after it the average of the weights if there is one: what a
+    /// checkpoint keeps besides the weights.
+    pub(crate) fn optimizer_state(&self) -> Vec<Vec<f32>> {
+        let average = self.average.as_ref().map(|average| average.weights().to_vec());
+        self.optimizer.state().iter().cloned().chain(average).collect()
     }
 
     /// Goes to a stored position; `false` if it does not fit the model.
@@ -190,10 +209,15 @@ impl<'e> Trainer<'e> {
         &mut self,
         at: TrainerState,
         weights: Vec<f32>,
-        state: Vec<Vec<f32>>,
+        mut state: Vec<Vec<f32>>,
     ) -> bool {
-        let fits =
-            weights.len() == self.weights.len() && self.optimizer.restore(state, at.optimizer);
+        let averaged = match &mut self.average {
+            None => true,
+            Some(average) => state.pop().is_some_and(|mean| average.restore(mean)),
+        };
+        let fits = averaged
+            && weights.len() == self.weights.len()
+            && self.optimizer.restore(state, at.optimizer);
         if fits {
             self.weights = weights;
             self.step = at.step;

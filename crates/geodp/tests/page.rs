@@ -12,6 +12,7 @@ use geodp::watch::Silent;
 fn report(name: &str, change: impl FnOnce(&mut RunConfig)) -> String {
     let mut config = RunConfig {
         data: DataConfig::Mnist { labels: Some(vec![0, 1]), unit_scaling: true, holdout: None },
+        features: None,
         model: ModelConfig::Logistic,
         privacy: Default::default(),
         train: Default::default(),

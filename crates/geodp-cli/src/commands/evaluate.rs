@@ -43,7 +43,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
             (records, vec![imported], TestIs::Private)
         }
         None => {
-            let loaded = trained.config().data.load().map_err(classify)?;
+            let loaded = trained.config().load().map_err(classify)?;
             trained.check_data(&loaded.split.train).map_err(classify)?;
             (loaded.split.test, loaded.imported, trained.config().data.test_is())
         }

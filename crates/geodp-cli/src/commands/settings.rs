@@ -15,7 +15,9 @@ use geodp::importance::Keep;
 use geodp::optimizer::{DEFAULT_MOMENTUM, Moments, OptimizerKind};
 use geodp::params::{ClipKind, Mechanism, PrivacyParams, TrainParams};
 use geodp::sampler::Sampling;
+use geodp::schedule::Decay;
 use geodp_account::Arithmetic;
+use geodp_data::FeatureSpec;
 use std::path::PathBuf;
 
 /// Flags of a run.
@@ -32,6 +34,10 @@ pub(crate) struct Settings {
         endings: &[".toml"],
     })]
     model: Option<String>,
+    /// Transform images before the model sees them; without --model, images get scattering and a
+    /// linear model.
+    #[arg(long, value_name = "KIND", value_parser = ["scattering"])]
+    features: Option<String>,
     /// Widths of the mlp's hidden layers.
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
     hidden: Option<Vec<usize>>,
@@ -86,6 +92,15 @@ pub(crate) struct Settings {
     /// Learning rate η.
     #[arg(long, value_name = "ETA")]
     learning_rate: Option<f64>,
+    /// How the learning rate falls over the training.
+    #[arg(long, value_name = "DECAY", value_parser = named::<Decay>(Decay::NAMES))]
+    schedule: Option<Decay>,
+    /// Share of the steps over which the learning rate first grows, in [0, 1).
+    #[arg(long, value_name = "SHARE")]
+    warmup: Option<f64>,
+    /// Release the average of the weights over the training, with this decay (0.9999, say).
+    #[arg(long, value_name = "DECAY")]
+    average: Option<f64>,
     /// How weights are moved; adam-bc is corrected for the noise, with dp only.
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(OptimizerKind::NAMES))]
     optimizer: Option<String>,
@@ -133,6 +148,7 @@ impl Settings {
         };
         file.data = self.data.apply(file.data)?;
         file.model = self.model()?.or(file.model);
+        file.features = self.features.as_ref().map(|_| FeatureSpec::scattering()).or(file.features);
         self.set_privacy(&mut file.privacy)?;
         self.set_train(&mut file.train)?;
         file.ledger.file = self.data_ledger.clone().or(file.ledger.file);
@@ -198,6 +214,12 @@ impl Settings {
         train.epochs = self.epochs.or(train.epochs);
         train.steps = self.steps.or(train.steps);
         train.learning_rate = self.learning_rate.or(train.learning_rate);
+        if self.schedule.is_some() || self.warmup.is_some() {
+            let schedule = train.schedule.get_or_insert_default();
+            schedule.decay = self.schedule.unwrap_or(schedule.decay);
+            schedule.warmup = self.warmup.unwrap_or(schedule.warmup);
+        }
+        train.average = self.average.or(train.average);
         train.seed = self.seed.or(train.seed);
         train.checkpoint_every = self.checkpoint_every.or(train.checkpoint_every);
         match (self.optimizer.as_deref(), self.momentum) {

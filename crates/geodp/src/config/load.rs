@@ -1,6 +1,6 @@
 //! From `[data]` to records: files read, test records set apart, and what reading changed reported.
 
-use super::{DataConfig, PairFiles};
+use super::{DataConfig, PairFiles, RunConfig};
 use crate::Error;
 use geodp_data::table::ImportReport;
 use geodp_data::{Dataset, PairOptions, Scaling, Split, cifar10, idx, mnist, npy, table};
@@ -32,6 +32,23 @@ pub struct Imported {
 impl fmt::Display for Imported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.file.display(), self.report)
+    }
+}
+
+impl RunConfig {
+    /// Loads training and test records, and computes their features where the config has some.
+    ///
+    /// # Errors
+    /// [`Error::Data`] with the file and what is wrong with it.
+    pub fn load(&self) -> Result<Loaded, Error> {
+        let mut loaded = self.data.load()?;
+        if let Some(features) = &self.features {
+            let silent = |_, _| ();
+            let split = &mut loaded.split;
+            split.train = features.apply_to(&split.train, &silent)?;
+            split.test = features.apply_to(&split.test, &silent)?;
+        }
+        Ok(loaded)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::config::LedgerConfig;
 use crate::optimizer::OptimizerKind;
 use crate::params::{ClipKind, PlanParams};
 use crate::sampler::{Sampler, Sampling};
+use crate::schedule::Schedule;
 use geodp_account::Arithmetic;
 use geodp_mechanism::{Clip, Spread};
 
@@ -67,6 +68,8 @@ impl PlanParams {
             clip_name,
             strategies,
             learning_rate: self.check_learning_rate()?,
+            schedule: self.check_schedule()?,
+            average: self.check_average()?,
             optimizer: self.check_optimizer(spread)?,
             seed: self.train.seed,
             block: self.check_block(per_epoch)?,
@@ -164,6 +167,20 @@ impl PlanParams {
         }
         let clip_norm = privacy.clip_norm.unwrap_or(DEFAULT_CLIP_NORM);
         Ok(Some(privacy.clip.at(clip_norm)?))
+    }
+
+    fn check_schedule(&self) -> Result<Schedule, Error> {
+        let schedule = self.train.schedule.unwrap_or_default();
+        schedule.fault().map_or(Ok(schedule), refuse)
+    }
+
+    fn check_average(&self) -> Result<Option<f64>, Error> {
+        match self.train.average {
+            Some(decay) if !(0.0..1.0).contains(&decay) => {
+                refuse(format!("average is {decay}; it must be in [0, 1)"))
+            }
+            decay => Ok(decay),
+        }
     }
 
     fn check_learning_rate(&self) -> Result<f64, Error> {

@@ -25,7 +25,7 @@ impl Configured {
     /// # Errors
     /// A data file or a model that cannot be.
     pub fn load(config: RunConfig) -> Result<Self, Error> {
-        let Loaded { split, imported } = config.data.load()?;
+        let Loaded { split, imported } = config.load()?;
         let network = config.model.spec(&split.train).build()?;
         Ok(Self { config, split, imported, network })
     }
@@ -100,7 +100,7 @@ impl Engine for Configured {
 
     fn about(&self) -> About {
         About {
-            model: self.config.model.to_string(),
+            model: self.config.model_text(),
             data: self.split.train.name().to_owned(),
             fingerprint: self.split.train.fingerprint().to_string(),
             chance_accuracy: self.chance_accuracy(),

@@ -198,7 +198,7 @@ impl RunLog {
             ..self.position.moved_to(trainer.state())
         };
         let weights = trainer.weights().to_vec();
-        let optimizer_state = trainer.optimizer_state().to_vec();
+        let optimizer_state = trainer.optimizer_state();
         Checkpoint { position, weights, optimizer_state }.write(&self.folder.join("checkpoint"))
     }
 

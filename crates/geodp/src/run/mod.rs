@@ -183,8 +183,10 @@ impl<E: Engine> Run<E> {
                 return Ok(Ended::Interrupted { step: trainer.steps_done() });
             }
         }
-        let result =
-            finish::Trained { weights: trainer.weights().to_vec(), selection: trainer.selection() };
+        let result = finish::Trained {
+            weights: trainer.released_weights().to_vec(),
+            selection: trainer.selection(),
+        };
         log.release_accuracy(&last_noise)?;
         let finished = finish::finish(log, &engine, &text, result, watch, observer)?;
         Ok(Ended::Finished(Box::new(finished)))

@@ -30,8 +30,9 @@ impl Run {
     /// failed write.
     pub fn create(folder: &Path, mut config: RunConfig) -> Result<Self, Error> {
         config.complete();
-        let text = config.to_toml()?;
-        let engine = Configured::load(config)?;
+        let mut engine = Configured::load(config)?;
+        engine.config.complete_on(&engine.split.train);
+        let text = engine.config.to_toml()?;
         let plan = plan_of(&engine)?;
         Self::create_as(folder, text, plan, engine)
     }
@@ -194,15 +195,12 @@ impl<E: Engine> Run<E> {
             ledger_head: String::new(),
         };
         let weights = engine.initial_weights();
-        let optimizer = Optimizer::new(plan.optimizer, 0.0, weights.len());
+        let mut state = Optimizer::new(plan.optimizer, 0.0, weights.len()).state().to_vec();
+        state.extend(plan.average.map(|_| weights.clone()));
         let mut log = RunLog::create(folder, plan, position)?;
         log.test_is = engine.about().test_is;
         data_ledger::charge(&log.plan, &log.position.run)?;
-        let start = Checkpoint {
-            position: log.position.clone(),
-            weights,
-            optimizer_state: optimizer.state().to_vec(),
-        };
+        let start = Checkpoint { position: log.position.clone(), weights, optimizer_state: state };
         start.write(&folder.join("checkpoint"))?;
         Ok(Self { engine, noise, start, log, text, _lock: lock })
     }

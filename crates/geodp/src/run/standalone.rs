@@ -26,7 +26,7 @@ impl Trainer<'_> {
             ledger_head: String::new(),
         }
         .moved_to(self.state());
-        let (weights, optimizer_state) = (self.weights().to_vec(), self.optimizer_state().to_vec());
+        let (weights, optimizer_state) = (self.weights().to_vec(), self.optimizer_state());
         Checkpoint { position, weights, optimizer_state }.write(path)
     }
 

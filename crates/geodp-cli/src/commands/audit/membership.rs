@@ -83,7 +83,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let config = RunConfig::read(&args.run.join("run.toml")).map_err(classify)?;
     let (model, network) =
         ModelFile::read(&args.run.join("model.safetensors")).map_err(classify)?;
-    let split = config.data.load().map_err(classify)?.split;
+    let split = config.load().map_err(classify)?.split;
     let folder = args.out.clone().unwrap_or_else(|| args.run.join("audit-membership"));
     let seed = seed_of(&folder, args.seed)?;
     let source = NoiseSource::from_seed(seed);

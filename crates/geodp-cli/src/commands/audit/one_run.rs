@@ -62,7 +62,7 @@ struct Audit {
 }
 
 pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
-    let config = args.settings.config()?;
+    let mut config = args.settings.config()?;
     if !config.privacy.mechanism.is_private() {
         return Err(bad_input("--mechanism none claims no ε: there is nothing to audit"));
     }
@@ -74,7 +74,8 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     };
     let seed = seed_of(&folder, config.train.seed)?;
     let source = NoiseSource::from_seed(seed);
-    let split = config.data.load().map_err(classify)?.split;
+    let split = config.load().map_err(classify)?.split;
+    config.complete_on(&split.train);
     let network = config.model.spec(&split.train).build().map_err(bad_input)?;
     let canaries = args.canaries as usize;
     let params = config.plan_params();
