@@ -1,6 +1,8 @@
 //! The ledger of a data set: runs add up, none starts beyond the total, nothing is taken back.
 
-use geodp_account::{Arithmetic, DataLedger, DataLedgerRecord, Error, Event};
+use geodp_account::{
+    Accountant, Adjacency, Arithmetic, DataLedger, DataLedgerRecord, Error, Event, PldAccountant,
+};
 use std::path::Path;
 
 fn record(run: &str, steps: u64) -> DataLedgerRecord {
@@ -23,10 +25,17 @@ fn two_runs_fit_and_the_third_is_refused() {
     let path = folder.path().join("patients.ledger");
     open(&path, Some(2.0)).unwrap().charge(record("a", 300)).unwrap();
     let alone = open(&path, None).unwrap().claim().unwrap();
+    let by_hand = |steps: u64| {
+        let mut accountant = PldAccountant::new(Adjacency::ZeroOut);
+        accountant.compose(&Event::sampled_gaussian(0.01, 1.0), steps).unwrap();
+        accountant.epsilon(1e-5).unwrap()
+    };
+    assert!(alone.upper() >= by_hand(300).lower && alone.upper() < 1.01 * by_hand(300).upper);
     open(&path, Some(2.0)).unwrap().charge(record("b", 300)).unwrap();
     let mut ledger = open(&path, None).unwrap();
     let both = ledger.claim().unwrap();
     assert!(both.epsilon().lower > alone.upper() && both.upper() <= 2.0, "{both}");
+    assert!(both.upper() >= by_hand(600).lower && both.upper() < 1.01 * by_hand(600).upper);
     let error = ledger.charge(record("c", 1000)).unwrap_err().to_string();
     assert!(error.contains("above its limit of 2") && error.contains("2 runs"), "{error}");
     assert!(!ledger.knows("c") && ledger.knows("a") && ledger.runs() == 2);
