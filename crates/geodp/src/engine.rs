@@ -109,10 +109,15 @@ pub trait Engine: Sync {
         About {
             model: format!("{dim} parameters"),
             data: format!("{records} records"),
-            fingerprint: format!("{records} records, {dim} parameters"),
             chance_accuracy: None,
             test_is: TestIs::Private,
         }
+    }
+    /// Differs when records or model differ: a run is resumed only where it is the same. The default
+    /// knows the sizes only; a hash of the records is better.
+    fn fingerprint(&self) -> String {
+        let Facts { records, dim } = self.facts();
+        format!("{records} records, {dim} parameters")
     }
     /// The weights a run starts from: public, and the same whenever it is asked. Zeros unless the
     /// engine says otherwise.
@@ -136,9 +141,6 @@ pub struct About {
     pub model: String,
     /// What it is trained on.
     pub data: String,
-    /// Differs when records or model differ: a run is resumed only where it is the same. The default
-    /// knows the sizes only; a hash of the records is better.
-    pub fingerprint: String,
     /// Share of the held-out records that answering always the commonest class would get right.
     pub chance_accuracy: Option<f64>,
     /// Whose the held-out records are.

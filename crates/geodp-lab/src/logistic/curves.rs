@@ -41,25 +41,20 @@ pub struct Curve {
 impl Curve {
     /// Name in keys: ASCII letters, digits, dots and dashes.
     pub fn key(&self) -> String {
-        match self.mechanism {
-            Mechanism::None => format!("none-b{}", self.batch),
-            Mechanism::Dp => format!("dp-b{}-sigma{}", self.batch, self.sigma),
-            Mechanism::Geodp { beta } => {
-                format!("geodp{beta}-b{}-sigma{}", self.batch, self.sigma)
-            }
-            Mechanism::GeodpCertified(_) => {
-                format!("geodp-certified-b{}-sigma{}", self.batch, self.sigma)
-            }
-        }
+        let beta = self.mechanism.beta().map_or(String::new(), |beta| beta.to_string());
+        let key = format!("{}{beta}-b{}", self.mechanism.name(), self.batch);
+        if self.mechanism.is_private() { format!("{key}-sigma{}", self.sigma) } else { key }
     }
 
     /// What its cells say was run. These words are in every cell on disk: they must not change.
     pub fn config(&self) -> Value {
-        let perturbation = match self.mechanism {
-            Mechanism::None => json!("none"),
-            Mechanism::Dp => json!("dp"),
-            Mechanism::Geodp { beta } => json!({ "geodp": beta }),
-            Mechanism::GeodpCertified(_) => json!(self.mechanism),
+        let name = self.mechanism.name();
+        let whole = json!(self.mechanism);
+        let perturbation = match self.mechanism.beta() {
+            Some(beta) => json!({ name: beta }),
+            // A mechanism without parameters is its name.
+            None if whole.as_object().is_some_and(|fields| fields.len() == 1) => json!(name),
+            None => whole,
         };
         json!({ "perturbation": perturbation, "batch": self.batch, "sigma": self.sigma })
     }
@@ -70,14 +65,11 @@ impl Curve {
             "B" => format!("B = {}", self.batch),
             _ => format!("σ = {}", self.sigma),
         };
-        match (self.mechanism, vary) {
-            (Mechanism::None, _) => "no noise".to_owned(),
-            (Mechanism::Dp, "β") => "DP".to_owned(),
-            (Mechanism::Dp, _) => format!("DP, {value}"),
-            (Mechanism::Geodp { beta }, "β") => format!("GeoDP, β = {beta}"),
-            (Mechanism::Geodp { .. }, _) => format!("GeoDP, {value}"),
-            (Mechanism::GeodpCertified(_), "β") => "certified GeoDP".to_owned(),
-            (Mechanism::GeodpCertified(_), _) => format!("certified GeoDP, {value}"),
+        let title = self.mechanism.title();
+        match (self.mechanism.is_private(), vary, self.mechanism.beta()) {
+            (false, _, _) | (true, "β", None) => title.to_owned(),
+            (true, "β", Some(beta)) => format!("{title}, β = {beta}"),
+            (true, _, _) => format!("{title}, {value}"),
         }
     }
 }
@@ -147,4 +139,30 @@ pub fn panels() -> [Panel; 3] {
             ],
         },
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keys and configs are in every cell on disk.
+    #[test]
+    fn keys_configs_and_labels_stay_as_they_are() {
+        let config = |perturbation: Value, batch: u64, sigma: f64| json!({ "perturbation": perturbation, "batch": batch, "sigma": sigma });
+        let cases = [
+            (none(256), "none-b256", json!("none"), ["no noise", "no noise"]),
+            (dp(256, 0.01), "dp-b256-sigma0.01", json!("dp"), ["DP", "DP, σ = 0.01"]),
+            (
+                geodp(0.5, 2048, 10.0),
+                "geodp0.5-b2048-sigma10",
+                json!({ "geodp": 0.5 }),
+                ["GeoDP, β = 0.5", "GeoDP, σ = 10"],
+            ),
+        ];
+        for (curve, key, perturbation, [by_beta, by_sigma]) in cases {
+            assert_eq!(curve.key(), key);
+            assert_eq!(curve.config(), config(perturbation, curve.batch, curve.sigma));
+            assert_eq!((curve.label("β"), curve.label("σ")), (by_beta.into(), by_sigma.into()));
+        }
+    }
 }

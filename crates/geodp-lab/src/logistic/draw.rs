@@ -56,12 +56,8 @@ fn final_table(runs: &[Run<'_>]) -> Table {
         .caption("Training loss after the last iteration, mean over seeds.");
     let fair_of = |curve: &Curve| final_loss(find(runs, Protocol::Fair, curve));
     for (_, curve, losses) in runs.iter().filter(|(p, _, _)| *p == Protocol::Released) {
-        let (name, beta) = match curve.mechanism {
-            Mechanism::None => ("no noise", String::new()),
-            Mechanism::Dp => ("DP", String::new()),
-            Mechanism::Geodp { beta } => ("GeoDP", beta.to_string()),
-            Mechanism::GeodpCertified(_) => ("certified GeoDP", String::new()),
-        };
+        let (name, beta) = (curve.mechanism.title(), curve.mechanism.beta());
+        let beta = beta.map_or(String::new(), |beta| beta.to_string());
         let loss = |x: f64| if x.is_nan() { "not run".into() } else { format!("{x:.4}") };
         table = table.row([
             name.to_owned(),
@@ -88,10 +84,10 @@ fn chart(panel: &Panel, protocol: Protocol, runs: &[Run<'_>]) -> Chart {
         };
         let points: Vec<(f64, f64)> =
             first.iterations.iter().enumerate().map(|(at, i)| (*i as f64, mean(at))).collect();
-        let role = match curve.mechanism {
-            Mechanism::None => Role::NoNoise,
-            Mechanism::Dp => Role::Dp,
-            Mechanism::Geodp { .. } | Mechanism::GeodpCertified(_) => Role::GeoDp,
+        let role = match (curve.mechanism.is_private(), curve.mechanism == Mechanism::Dp) {
+            (false, _) => Role::NoNoise,
+            (true, true) => Role::Dp,
+            (true, false) => Role::GeoDp,
         };
         chart = chart.series(Series::line(curve.label(panel.vary), role, points));
     }
@@ -125,12 +121,8 @@ fn caption(panel: &Panel, protocol: Protocol, runs: &[Run<'_>]) -> String {
 fn to_csv(runs: &[Run<'_>]) -> String {
     let header = ["protocol", "training", "beta", "batch", "sigma", "final_loss_mean", "seeds"];
     let rows = runs.iter().map(|(protocol, curve, losses)| {
-        let (name, beta) = match curve.mechanism {
-            Mechanism::None => ("no noise", String::new()),
-            Mechanism::Dp => ("DP", String::new()),
-            Mechanism::Geodp { beta } => ("GeoDP", csv::number(beta)),
-            Mechanism::GeodpCertified(_) => ("certified GeoDP", String::new()),
-        };
+        let name = curve.mechanism.title();
+        let beta = curve.mechanism.beta().map_or(String::new(), csv::number);
         let loss = final_loss(losses);
         vec![
             protocol.name().to_owned(),

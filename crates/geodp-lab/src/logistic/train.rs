@@ -18,9 +18,7 @@ use geodp::{PlanParams, trainer::Trainer};
 use geodp_data::{Dataset, Scaling, mnist};
 use geodp_mechanism::perturb::reference::perturb_spherical;
 use geodp_mechanism::sphere::to_rectangular;
-use geodp_mechanism::{
-    CertifiedPolar, Clip, Gaussian, Geometric, Grid, Mechanism, NoiseSource, Perturb,
-};
+use geodp_mechanism::{Clip, Gaussian, Geometric, Mechanism, NoiseSource, Perturb};
 use geodp_nn::{Network, NetworkSpec};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
@@ -31,8 +29,6 @@ const CLIP_NORM: f64 = 0.1;
 const RELEASED_RATE: f64 = 0.1;
 /// η of the fair protocol.
 pub const FAIR_RATE: f64 = 5.0;
-/// δ₁ of certified GeoDP on the whole set's gradient, which has no δ of its own.
-const MISS: f64 = 1e-12;
 /// Points of a curve: the loss after every so many iterations.
 const POINTS: u64 = 35;
 
@@ -182,19 +178,6 @@ fn released_gradient(
             let dp = Gaussian::new(clip.sensitivity(), curve.sigma, curve.batch)?;
             Ok(dp.perturb(&clipped, noise, step)?)
         }
-        Mechanism::GeodpCertified(settings) => {
-            let norm = mean.iter().map(|g| g * g).sum::<f64>().sqrt();
-            let clipped: Vec<f64> = mean.iter().map(|g| clip.weight(norm) * g).collect();
-            let polar = CertifiedPolar::new(
-                clip.sensitivity(),
-                curve.sigma,
-                Grid::default(),
-                curve.batch,
-                mean.len(),
-                settings.params(MISS)?,
-            )?;
-            Ok(polar.perturb(&clipped, noise, step)?)
-        }
         Mechanism::Geodp { beta } => {
             let geodp = Geometric::new(clip.sensitivity(), curve.sigma, curve.batch, beta)?;
             let mut release = perturb_spherical(&geodp, &mean, noise, step)?;
@@ -204,6 +187,10 @@ fn released_gradient(
             }
             Ok(to_rectangular(&release)?)
         }
+        other => Err(Error::Argument(format!(
+            "the released code has no {}; train it fairly",
+            other.title()
+        ))),
     }
 }
 

@@ -102,10 +102,13 @@ impl Engine for Configured {
         About {
             model: self.config.model_text(),
             data: self.split.train.name().to_owned(),
-            fingerprint: self.split.train.fingerprint().to_string(),
             chance_accuracy: self.chance_accuracy(),
             test_is: self.config.data.test_is(),
         }
+    }
+
+    fn fingerprint(&self) -> String {
+        self.split.train.fingerprint().to_string()
     }
 
     fn initial_weights(&self) -> Vec<f32> {

@@ -122,7 +122,7 @@ impl<E: Engine> Run<E> {
         let checkpoint = Checkpoint::read(&folder.join("checkpoint"))?;
         let ledger = Ledger::read(&path)?;
         identity::check_folder(folder, &text, &ledger, &checkpoint.position)?;
-        identity::check_data(folder, &checkpoint.position, &engine.about().fingerprint)?;
+        identity::check_data(folder, &checkpoint.position, &engine.fingerprint())?;
         let noise = match plan.seed {
             Some(seed) => NoiseSource::from_seed(seed),
             None => read_key(&key_path(folder))?,
@@ -188,7 +188,7 @@ impl<E: Engine> Run<E> {
             strategy: Strategy::default(),
             run: run_id(folder)?,
             config: identity::config_hash(&text),
-            data: data_key.hash(&engine.about().fingerprint),
+            data: data_key.hash(&engine.fingerprint()),
             machine: identity::machine(plan.protection.terms().arithmetic),
             noise: identity::noise_hash(&noise),
             ledger_records: 0,

@@ -46,7 +46,7 @@ impl Review {
         let ledger = Ledger::read(&folder.join("ledger.jsonl"))?;
         identity::check_folder(folder, &config.to_toml()?, &ledger, &position)?;
         let engine = Configured::load(config)?;
-        identity::check_data(folder, &position, &engine.about().fingerprint)?;
+        identity::check_data(folder, &position, &engine.fingerprint())?;
         let settled = ledger.header.run.as_ref().and_then(|run| run.noise_multiplier);
         let plan = super::open::plan_of(&engine)?.settled_as(settled);
         let step = position.step;
