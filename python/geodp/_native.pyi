@@ -1,24 +1,32 @@
 """Types of the native module. People use ``geodp.account``, ``geodp.mechanism`` and siblings."""
 
+from collections.abc import Callable
 from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "Account",
     "Accountant",
     "Bracket",
+    "Claim",
     "Ledger",
     "LedgerError",
     "LedgerWriter",
+    "Model",
     "NoiseSource",
     "__version__",
+    "audit_lower_bound",
+    "audit_one_run",
+    "audit_roc",
     "clip_rows",
     "noise_multiplier",
     "perturb_dp",
     "perturb_geodp",
     "sample_rate",
     "steps",
+    "train",
 ]
 __version__: str
 
@@ -50,6 +58,32 @@ class Accountant:
     def compose_event(self, event: str, count: int) -> None: ...
     def epsilon(self, delta: float) -> Bracket: ...
     def delta(self, epsilon: float) -> Bracket: ...
+
+@final
+class Claim:
+    @staticmethod
+    def from_json(text: str) -> Claim: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def epsilon(self) -> Bracket: ...
+    @property
+    def delta(self) -> float: ...
+    @property
+    def adjacency(self) -> str: ...
+    @property
+    def arithmetic(self) -> str: ...
+    @property
+    def assumption(self) -> str | None: ...
+    def __float__(self) -> float: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
+@final
+class Account:
+    def __new__(cls, delta: float, adjacency: str, method: str) -> Account: ...
+    def charge(self, event: str, count: int) -> None: ...
+    def claims(self) -> list[Claim]: ...
 
 def noise_multiplier(
     epsilon: float, delta: float, sample_rate: float, steps: int, adjacency: str
@@ -100,6 +134,7 @@ class NoiseSource:
     @property
     def seed(self) -> int | None: ...
     def take_step(self) -> int: ...
+    def take_block(self, count: int) -> int: ...
     def poisson(self, step: int, records: int, batch: int) -> npt.NDArray[np.int64]: ...
     def normals(
         self, purpose: str, step: int, chunk: int, count: int
@@ -125,3 +160,31 @@ def perturb_geodp(
 def clip_rows(
     gradients: npt.NDArray[Any], clip_norm: float, rule: str
 ) -> npt.NDArray[np.float64]: ...
+def train(
+    folder: str,
+    config: str | None,
+    observer: Callable[[str, Any], None],
+    threads: int | None = None,
+) -> tuple[int, bool]: ...
+
+@final
+class Model:
+    @staticmethod
+    def open(folder: str) -> Model: ...
+    @property
+    def claimed(self) -> str: ...
+    def predict(
+        self, inputs: npt.NDArray[Any]
+    ) -> tuple[list[str], npt.NDArray[np.float32]]: ...
+
+def audit_one_run(
+    train: Callable[[list[bool]], list[float]],
+    canaries: int,
+    delta: float,
+    significance: float,
+    seed: int | None = None,
+) -> str: ...
+def audit_lower_bound(
+    canaries: int, guesses: int, correct: int, delta: float, significance: float
+) -> float: ...
+def audit_roc(members: list[float], non_members: list[float]) -> str: ...

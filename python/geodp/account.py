@@ -10,7 +10,7 @@ and what can be said of it is a :class:`Claim` that names its kind.
 | ``sample_rate`` | q, the probability that a record takes part in a step |
 | ``noise_multiplier`` | σ, the noise's standard deviation / C |
 | ``steps`` | T, the number of releases |
-| ``adjacency`` | which data sets are neighbours: "add-remove" or "replace-one" |
+| ``adjacency`` | which data sets are neighbours: "add-remove", "zero-out" or "replace-one" |
 | ``method`` | "pld" (tight, two-sided) or "rdp" (cheap, upper end only) |
 """
 
@@ -22,12 +22,14 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from geodp import _native
-from geodp._native import Bracket, LedgerError
+from geodp._native import Bracket, Claim, LedgerError
 
 __all__ = [
+    "Account",
     "Accountant",
     "Adjacency",
     "Bracket",
+    "Claim",
     "Ledger",
     "LedgerError",
     "LedgerWriter",
@@ -39,7 +41,7 @@ __all__ = [
     "steps",
 ]
 
-Adjacency = Literal["add-remove", "replace-one"]
+Adjacency = Literal["add-remove", "zero-out", "replace-one"]
 Method = Literal["pld", "rdp"]
 Event = Mapping[str, Any]
 
@@ -70,6 +72,26 @@ class Accountant:
     def delta(self, epsilon: float) -> Bracket:
         """δ at ``epsilon``."""
         return self._native.delta(epsilon)
+
+
+class Account:
+    """Everything charged so far, and what may be said of it, whatever was charged.
+
+    One claim for DP-SGD (certified); for GeoDP a conditional one and the figure as published.
+    """
+
+    def __init__(
+        self, *, delta: float, adjacency: Adjacency = "add-remove", method: Method = "pld"
+    ) -> None:
+        self._native = _native.Account(delta, adjacency, method)
+
+    def charge(self, event: Event, count: int = 1) -> None:
+        """Charges an event in the form that stands in ledgers, ``count`` times."""
+        self._native.charge(json.dumps(dict(event)), count)
+
+    def claims(self) -> list[Claim]:
+        """Every claim, the strongest first."""
+        return self._native.claims()
 
 
 def epsilon(
@@ -181,6 +203,13 @@ class Ledger:
     def torn(self) -> bool:
         """Whether a torn last line, which was never acknowledged, was passed over."""
         return self._native.torn
+
+    def claims(self, method: Method = "pld") -> list[Claim]:
+        """What may be said of all its charges, the strongest claim first."""
+        account = _native.Account(self.delta, self.adjacency, method)
+        for _, event, count in self._native.charges():
+            account.charge(event, count)
+        return account.claims()
 
     def verify_against(self, charges: int, head: str) -> None:
         """Raises :class:`LedgerError` unless this ledger continues one of so many charges."""

@@ -74,6 +74,33 @@ def test_an_accountant_refuses_geodp() -> None:
         accountant.compose_event({"type": "magic"})
 
 
+def test_a_claim_names_its_kind_and_only_a_certified_one_is_a_number() -> None:
+    plain = {"type": "sampled_gaussian", "sample_rate": 0.01, "noise_multiplier": 1.0}
+    dp = account.Account(delta=1e-5)
+    dp.charge(plain, 1000)
+    (certified,) = dp.claims()
+    bracket = account.epsilon(sample_rate=0.01, noise_multiplier=1.0, steps=1000, delta=1e-5)
+    assert certified.kind == "certified" and certified.epsilon == bracket
+    assert float(certified) == bracket.upper and certified.delta == 1e-5
+    assert str(certified).startswith("certified ε") and certified.assumption is None
+
+    geodp = account.Account(delta=1e-5)
+    geodp.charge({"type": "geometric", "event": plain, "beta": 0.1, "dim": 50}, 1000)
+    conditional, published = geodp.claims()
+    assert (conditional.kind, published.kind) == ("conditional", "as published")
+    assert conditional.assumption is not None
+    assert conditional.epsilon.lower > published.epsilon.upper == bracket.upper
+    for claim in (conditional, published):
+        with pytest.raises(TypeError, match="not certified"):
+            float(claim)
+
+    bare = account.Account(delta=1e-5)
+    bare.charge({"type": "no_privacy"})
+    assert bare.claims()[0].kind == "no privacy"
+    with pytest.raises(TypeError):
+        float(bare.claims()[0])
+
+
 def test_composition_is_a_sum_of_its_parts() -> None:
     parts, whole = account.Accountant(), account.Accountant()
     for _ in range(4):
@@ -111,6 +138,9 @@ def test_a_ledger_is_durable_chained_and_continued(tmp_path: Path) -> None:
     assert [(step, count) for step, _, count in ledger.charges] == [(1, 1), (3, 2)]
     assert ledger.charges[0][1] == event
     assert (ledger.steps, ledger.delta, ledger.plan, len(ledger)) == (3, 1e-5, "test", 2)
+    (claim,) = ledger.claims()
+    run = {"sample_rate": 0.01, "noise_multiplier": 1.0, "steps": 3, "delta": 1e-5}
+    assert claim.epsilon == account.epsilon(**run)  # type: ignore[arg-type]
     assert not ledger.torn and ledger.head == again.head
     ledger.verify_against(1, writer.head)
     with pytest.raises(account.LedgerError, match="rewritten"):

@@ -131,7 +131,7 @@ pub(crate) fn parse_event(text: &str) -> PyResult<Event> {
     Ok(event)
 }
 
-fn parse_adjacency(adjacency: &str) -> PyResult<Adjacency> {
+pub(crate) fn parse_adjacency(adjacency: &str) -> PyResult<Adjacency> {
     adjacency.parse().map_err(error::account)
 }
 

@@ -31,6 +31,20 @@ pub(crate) fn mechanism(error: geodp_mechanism::Error) -> PyErr {
     }
 }
 
+/// An error of a training: of its parts as above, of files an `OSError`, else a `ValueError`.
+pub(crate) fn training(error: geodp::Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        geodp::Error::Mechanism(error) => mechanism(error),
+        geodp::Error::Account(error) => account(error),
+        geodp::Error::Read { .. }
+        | geodp::Error::Write { .. }
+        | geodp::Error::FolderInUse(_)
+        | geodp::Error::FolderTaken(_) => PyOSError::new_err(text),
+        _ => PyValueError::new_err(text),
+    }
+}
+
 /// An argument that only the binding can judge.
 pub(crate) fn argument(text: impl Into<String>) -> PyErr {
     PyValueError::new_err(text.into())

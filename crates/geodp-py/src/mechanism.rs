@@ -58,6 +58,11 @@ impl NoiseSource {
         self.next_step.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Takes `count` such steps one after another, and answers the first.
+    fn take_block(&self, count: u64) -> u64 {
+        self.next_step.fetch_add(count, Ordering::Relaxed)
+    }
+
     /// The Poisson sample of a step: each of `records` records joins with probability
     /// batch / records. Ascending; may be empty.
     fn poisson<'py>(

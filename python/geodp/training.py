@@ -1,0 +1,253 @@
+"""Training from Python: arrays or files in, a run folder out.
+
+A run folder holds the config, a hash-chained ledger that is written before each release, checkpoints,
+the model, the privacy statement and a report page. The command line and Rust make the same folders: the
+same seed gives the same bits, and each can resume what another began.
+
+Arrays are written to ``data/`` in the run folder, readable by the owner, so that a killed run can be
+resumed and its records are checked against the ones it began with. They are the private records: keep
+them or delete them with the folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import tomllib
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from geodp import _native
+from geodp._progress import Progress
+from geodp._statement import Statement
+
+__all__ = ["Model", "Run", "RunWarning", "Statement", "train"]
+
+Callback = Callable[[str, Any], None]
+PathLike = str | os.PathLike[str]
+
+
+def train(
+    inputs: npt.ArrayLike | str | Mapping[str, Any] | None = None,
+    labels: npt.ArrayLike | None = None,
+    *,
+    folder: PathLike,
+    classes: int | None = None,
+    test: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    holdout: int | None = None,
+    model: str | Mapping[str, Any] | None = None,
+    privacy: Mapping[str, Any] | None = None,
+    train: Mapping[str, Any] | None = None,
+    config: PathLike | Mapping[str, Any] | None = None,
+    epsilon: float | None = None,
+    seed: int | None = None,
+    progress: bool = True,
+    callback: Callback | None = None,
+    threads: int | None = None,
+) -> Run:
+    """Trains privately into ``folder`` and answers the finished :class:`Run`.
+
+    ``inputs``, ``labels``
+        Arrays: N × features (or images) as float32 or bytes, and N whole numbers below ``classes``,
+        which is declared, never looked up. Or one of "mnist", "cifar10", or a mapping that stands for
+        the config's ``[data]``.
+    ``test``, ``holdout``
+        Records to measure on; without either a tenth of the records is held back.
+    ``model``
+        A name or a mapping for ``[model]``, such as ``{"name": "mlp", "hidden": [64]}``.
+    ``privacy``, ``train``, ``config``
+        The config's tables, and a whole config (a TOML file or a mapping) that they complete.
+    ``epsilon``, ``seed``
+        Short for ``privacy={"epsilon": …}`` and ``train={"seed": …}``. A seed is for experiments:
+        whoever knows it knows the noise.
+    ``callback``
+        Called with ("step", (step, steps)), ("block", metrics) and ("warning", text). What it raises
+        stops the run after a checkpoint. Metrics are of private records: for the data's owner.
+
+    Ctrl-C ends the step, writes a checkpoint and raises ``KeyboardInterrupt``; :meth:`Run.resume` goes
+    on from there.
+    """
+    folder = Path(folder)
+    whole = _merged(_read_config(config), {"privacy": privacy, "train": train})
+    if model is not None:
+        whole["model"] = {"name": model} if isinstance(model, str) else dict(model)
+    for table, key, value in (("privacy", "epsilon", epsilon), ("train", "seed", seed)):
+        if value is not None:
+            whole[table] = {**whole.get(table, {}), key: value}
+    if isinstance(inputs, str):
+        whole["data"] = {"source": inputs}
+    elif isinstance(inputs, Mapping):
+        whole["data"] = dict(inputs)
+    elif inputs is not None:
+        if labels is None or classes is None:
+            raise ValueError("arrays need labels and classes, the declared number of classes")
+        if (folder / "run.toml").exists():
+            raise FileExistsError(f"{folder} already holds a run; resume it, or choose another")
+        whole["data"] = _write_arrays(folder, inputs, labels, classes, test)
+    if holdout is not None:
+        whole["data"] = {**whole.get("data", {}), "holdout": holdout}
+    return _work(folder, json.dumps(whole), progress, callback, threads)
+
+
+class RunWarning(UserWarning):
+    """Something about a run that its owner should read."""
+
+
+class Run:
+    """A finished run folder: its model, its privacy statement, its report."""
+
+    def __init__(self, folder: PathLike) -> None:
+        self.folder = Path(folder)
+        self.model = Model(self.folder)
+        self.statement = Statement.read(self.folder / "statement.json")
+
+    @classmethod
+    def resume(
+        cls,
+        folder: PathLike,
+        *,
+        progress: bool = True,
+        callback: Callback | None = None,
+        threads: int | None = None,
+    ) -> Run:
+        """Goes on with a run that was stopped or killed, to the same bits."""
+        return _work(Path(folder), None, progress, callback, threads)
+
+    def predict_proba(self, inputs: npt.ArrayLike) -> npt.NDArray[np.float32]:
+        """The probability of each class, for each record."""
+        return self.model.predict_proba(inputs)
+
+    def predict(self, inputs: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """The number of the most probable class, for each record."""
+        classes: npt.NDArray[np.int64] = np.argmax(self.predict_proba(inputs), axis=1)
+        return classes
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """What every block looked like; of private records, for the data's owner."""
+        lines = (self.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+
+    @property
+    def measured(self) -> dict[str, Any] | None:
+        """What each followed record paid, where ``train={"measure": …}`` asked; for the data's owner."""
+        path = self.folder / "measured.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    @property
+    def report(self) -> str:
+        """The report page, as HTML."""
+        return (self.folder / "report.html").read_text(encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        # A page of its own inside the notebook's page: its styles must not meet the notebook's.
+        page = self.report.replace("&", "&amp;").replace('"', "&quot;")
+        return f'<iframe srcdoc="{page}" style="width:100%;height:640px;border:0"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r}: {self.statement})"
+
+
+class Model:
+    """The model of a finished run, on its own: it can be pickled, and needs no folder then."""
+
+    _FILES = ("run.toml", "model.safetensors")
+
+    def __init__(self, folder: PathLike) -> None:
+        self._files = {name: (Path(folder) / name).read_bytes() for name in self._FILES}
+        self._native = _native.Model.open(os.fspath(folder))
+
+    def predict_proba(self, inputs: npt.ArrayLike) -> npt.NDArray[np.float32]:
+        """The probability of each class, for each record."""
+        return self._native.predict(_as_inputs(inputs))[1]
+
+    def __getstate__(self) -> dict[str, bytes]:
+        return self._files
+
+    def __setstate__(self, files: dict[str, bytes]) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in files.items():
+                (Path(folder) / name).write_bytes(content)
+            self.__init__(folder)  # type: ignore[misc]
+
+
+def _work(
+    folder: Path,
+    config: str | None,
+    progress: bool,
+    callback: Callback | None,
+    threads: int | None,
+) -> Run:
+    bar = Progress(progress)
+
+    def observe(kind: str, what: Any) -> None:
+        if kind == "block":
+            what = json.loads(what)
+        if kind == "warning":
+            warnings.warn(what, RunWarning, stacklevel=4)
+        bar.see(kind, what)
+        if callback is not None:
+            callback(kind, what)
+
+    try:
+        _native.train(os.fspath(folder), config, observe, threads)
+    finally:
+        bar.close()
+    return Run(folder)
+
+
+def _read_config(config: PathLike | Mapping[str, Any] | None) -> dict[str, Any]:
+    if config is None:
+        return {}
+    if isinstance(config, Mapping):
+        return dict(config)
+    with open(config, "rb") as file:
+        return tomllib.load(file)
+
+
+def _merged(config: dict[str, Any], tables: Mapping[str, Any]) -> dict[str, Any]:
+    for name, table in tables.items():
+        if table is not None:
+            config[name] = {**config.get(name, {}), **table}
+    return config
+
+
+def _as_inputs(inputs: npt.ArrayLike) -> npt.NDArray[Any]:
+    array = np.asarray(inputs)
+    kept = array.dtype if array.dtype == np.uint8 else np.dtype(np.float32)
+    return np.ascontiguousarray(array, dtype=kept)
+
+
+def _write_arrays(
+    folder: Path,
+    inputs: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    classes: int,
+    test: tuple[npt.ArrayLike, npt.ArrayLike] | None,
+) -> dict[str, Any]:
+    """Keeps the arrays in the run folder and answers its ``[data]``."""
+    data = folder / "data"
+    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    parts = {"train_inputs": _as_inputs(inputs), "train_labels": _as_labels(labels)}
+    if test is not None:
+        parts |= {"test_inputs": _as_inputs(test[0]), "test_labels": _as_labels(test[1])}
+    table: dict[str, Any] = {"source": "npy", "classes": classes}
+    for name, array in parts.items():
+        path = (data / f"{name}.npy").absolute()
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            np.save(file, array)
+        table[name] = str(path)
+    return table
+
+
+def _as_labels(labels: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    array = np.asarray(labels)
+    if array.dtype.kind not in "iub":
+        raise TypeError(f"labels are {array.dtype}; give whole numbers below classes")
+    return np.ascontiguousarray(array, dtype=np.int64)
