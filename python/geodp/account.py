@@ -204,12 +204,9 @@ class Ledger:
         """Whether a torn last line, which was never acknowledged, was passed over."""
         return self._native.torn
 
-    def claims(self, method: Method = "pld") -> list[Claim]:
+    def claims(self) -> list[Claim]:
         """What may be said of all its charges, the strongest claim first."""
-        account = _native.Account(self.delta, self.adjacency, method)
-        for _, event, count in self._native.charges():
-            account.charge(event, count)
-        return account.claims()
+        return self._native.claims()
 
     def verify_against(self, charges: int, head: str) -> None:
         """Raises :class:`LedgerError` unless this ledger continues one of so many charges."""

@@ -109,8 +109,11 @@ fn sums_are_close_to_real_ones() {
     }
 }
 
+/// A weight by place and norm.
+type Rule = Box<dyn Fn(usize, f64) -> f64 + Sync>;
+
 /// Rules of weights, honest and not.
-fn rules(bound: f64) -> Vec<(&'static str, Box<dyn Fn(usize, f64) -> f64 + Sync>)> {
+fn rules(bound: f64) -> Vec<(&'static str, Rule)> {
     vec![
         ("flat", Box::new(flat(bound))),
         ("normalised", Box::new(move |_, norm| bound / norm)),

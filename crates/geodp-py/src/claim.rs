@@ -14,6 +14,12 @@ pub(crate) struct Claim {
     inner: geodp_account::Claim,
 }
 
+impl From<geodp_account::Claim> for Claim {
+    fn from(inner: geodp_account::Claim) -> Self {
+        Self { inner }
+    }
+}
+
 #[pymethods]
 impl Claim {
     /// A claim as it stands in a statement; it is as trustworthy as where it was read.
@@ -97,6 +103,7 @@ impl Account {
             delta,
             arithmetic: Arithmetic::FloatingPoint,
             denominator: Denominator::ExpectedBatch,
+            noise_draws: 0,
         };
         let account = geodp_account::Account::new(terms).with_method(method);
         Ok(Self { inner: Mutex::new(account) })
@@ -110,7 +117,7 @@ impl Account {
     /// Every claim, the strongest first.
     fn claims(&self, py: Python<'_>) -> PyResult<Vec<Claim>> {
         let claims = py.detach(|| self.lock().claims()).map_err(error::account)?;
-        Ok(claims.into_iter().map(|inner| Claim { inner }).collect())
+        Ok(claims.into_iter().map(Claim::from).collect())
     }
 }
 

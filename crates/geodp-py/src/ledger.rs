@@ -1,6 +1,7 @@
 //! Ledgers: read and verified, or appended to durably.
 
 use crate::account::parse_event;
+use crate::claim::Claim;
 use crate::error;
 use geodp_account::{Arithmetic, Denominator, Error, LedgerHeader, Terms};
 use pyo3::prelude::*;
@@ -66,6 +67,12 @@ impl Ledger {
             Ok((record.step, event, record.count))
         };
         self.inner.records.iter().map(charge).collect()
+    }
+
+    /// What may be said of all its charges, the strongest claim first.
+    fn claims(&self, py: Python<'_>) -> PyResult<Vec<Claim>> {
+        let claims = py.detach(|| self.inner.account()?.claims()).map_err(error::account)?;
+        Ok(claims.into_iter().map(Claim::from).collect())
     }
 
     /// Raises `LedgerError` unless this ledger continues one of `charges` charges and hash `head`.

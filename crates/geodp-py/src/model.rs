@@ -24,10 +24,10 @@ impl Model {
         Ok(Self { inner })
     }
 
-    /// The privacy claim that stands in the model's file.
+    /// What the model's file claims of its privacy; as trustworthy as the file.
     #[getter]
-    fn claimed(&self) -> &str {
-        self.inner.statement_line()
+    fn claimed(&self) -> String {
+        self.inner.claimed_by_the_file()
     }
 
     /// Class names and, for each record, the probability of each. Inputs are N × features, N × height
