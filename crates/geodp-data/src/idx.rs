@@ -25,6 +25,16 @@ pub fn load_inputs(inputs: &Path, scaling: &Scaling) -> Result<Records, DataErro
     to_records(inputs, read(inputs)?, scaling)
 }
 
+/// Whether a file's records are images of at least 4 × 4 pixels. `false` too where it cannot be read:
+/// loading it says why.
+pub fn holds_images(inputs: &Path) -> bool {
+    let large = |height: usize, width: usize| height.min(width) >= 4;
+    read(inputs).is_ok_and(|array| match array.dims[..] {
+        [_, height, width] | [_, _, height, width] => large(height, width),
+        _ => false,
+    })
+}
+
 fn read(path: &Path) -> Result<Array, DataError> {
     parse(&shown(path), &read_maybe_gzip(path, announced)?)
 }

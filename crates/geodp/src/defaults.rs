@@ -14,7 +14,7 @@ use crate::importance::DEFAULT_NOISE_MULTIPLIER;
 use crate::optimizer::{DEFAULT_MOMENTUM, OptimizerKind};
 use crate::params::Mechanism;
 use crate::plan::{DEFAULT_CLIP_NORM, DEFAULT_DELTA, DEFAULT_EPSILON};
-use geodp_data::{Dataset, FeatureSpec};
+use geodp_data::{Dataset, FeatureSpec, idx};
 use std::path::PathBuf;
 
 impl Default for DataConfig {
@@ -29,8 +29,9 @@ impl DataConfig {
     /// features is what private training does best with.
     pub(crate) fn default_features(&self) -> Option<FeatureSpec> {
         match self {
-            Self::Mnist { .. } | Self::Cifar10 { .. } | Self::Idx(_) => {
-                Some(FeatureSpec::scattering())
+            Self::Mnist { .. } | Self::Cifar10 { .. } => Some(FeatureSpec::scattering()),
+            Self::Idx(files) => {
+                idx::holds_images(&files.train_inputs).then(FeatureSpec::scattering)
             }
             Self::Npy(_) | Self::Csv { .. } => None,
         }

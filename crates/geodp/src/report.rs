@@ -213,10 +213,17 @@ fn last_epoch(metrics: &[BlockMetrics]) -> impl Iterator<Item = &BlockMetrics> {
     metrics.iter().filter(move |m| m.epoch > end - 1.0)
 }
 
+/// Records that a histogram is made of, at most.
+const MOST_DRAWN: u64 = 1 << 30;
+
 fn norms(metrics: &[BlockMetrics]) -> Option<Histogram> {
     let mut counts = vec![0; BINS];
     for (bin, count) in last_epoch(metrics).flat_map(|m| &m.norms) {
         *counts.get_mut(*bin)? += count;
+    }
+    // Each record is drawn; no epoch has so many.
+    if counts.iter().sum::<u64>() > MOST_DRAWN {
+        return None;
     }
     let first = counts.iter().position(|c| *c > 0)?;
     let last = counts.iter().rposition(|c| *c > 0)?;

@@ -30,17 +30,20 @@ struct Paid {
 
 /// Reads the ledger of the folder, checks that config and checkpoint are those it paid for, and gives the
 /// checkpoint's weights too; `None` without a ledger.
-fn paid_for(folder: &Path, text: &str) -> Result<Option<(Paid, Vec<f32>)>, Error> {
+fn paid_for(folder: &Path, config: &RunConfig) -> Result<Option<(Paid, Vec<f32>)>, Error> {
     let path = folder.join("ledger.jsonl");
     if !path.exists() {
         return Ok(None);
     }
     let ledger = Ledger::read(&path)?;
-    let Checkpoint { position, weights, .. } = Checkpoint::read(&folder.join("checkpoint"))?;
-    identity::check_folder(folder, text, &ledger, &position)?;
+    let Checkpoint { position, weights, mut optimizer_state } =
+        Checkpoint::read(&folder.join("checkpoint"))?;
+    identity::check_folder(folder, &config.to_toml()?, &ledger, &position)?;
+    // Where weights are averaged, the average is what was released, and it stands last.
+    let average = config.train.average.and_then(|_| optimizer_state.pop());
     let claims = ledger.account()?.claims()?;
     let seed = ledger.header.run.and_then(|run| run.seed);
-    Ok(Some((Paid { claims, seed, position }, weights)))
+    Ok(Some((Paid { claims, seed, position }, average.unwrap_or(weights))))
 }
 
 fn same_bits(a: &[f32], b: &[f32]) -> bool {
@@ -76,7 +79,7 @@ impl Trained {
             return Err(Error::NotAModel { folder: folder.to_owned(), reason });
         }
         let config = RunConfig::read(&folder.join("run.toml"))?;
-        let (paid, last) = match paid_for(folder, &config.to_toml()?)? {
+        let (paid, last) = match paid_for(folder, &config)? {
             Some((paid, last)) => (Some(paid), Some(last)),
             None => (None, None),
         };

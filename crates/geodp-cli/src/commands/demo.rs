@@ -15,8 +15,7 @@ use geodp_report::format;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Train the paper's CNN three ways on the bundled MNIST (no noise, DP, GeoDP), and a linear model on
-/// scattering features.
+/// Train on the bundled MNIST four ways: no noise, DP, GeoDP, scattering features.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: geodp demo --epochs 3")]
 pub(crate) struct Args {

@@ -53,6 +53,19 @@ pub struct BlockMetrics {
     pub polar: Option<PolarCounts>,
 }
 
+impl BlockMetrics {
+    /// Whether a block can have these numbers: what reads them later adds and draws them.
+    fn is_possible(&self) -> bool {
+        const MOST: u64 = 1 << 40;
+        let counted = self.norms.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count));
+        let time = self.seconds.is_finite() && (0.0..1e12).contains(&self.seconds);
+        time && self.epoch.is_finite()
+            && self.records <= MOST
+            && self.norms.iter().all(|(bin, _)| *bin < BINS)
+            && counted.is_some_and(|counted| counted <= MOST)
+    }
+}
+
 /// How the model does on held-out records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TestMetrics {
@@ -143,6 +156,15 @@ pub(crate) fn read_until(path: &Path, step: u64) -> Result<Vec<BlockMetrics>, Er
             path: path.to_owned(),
             reason: format!("line {}: {error}. Delete the file to go on without it", at + 1),
         })?;
+        if !metrics.is_possible() {
+            return Err(Error::Damaged {
+                path: path.to_owned(),
+                reason: format!(
+                    "line {}: its numbers cannot be. Delete the file to go on without it",
+                    at + 1
+                ),
+            });
+        }
         if metrics.step <= step {
             all.push(metrics);
         }
@@ -207,5 +229,20 @@ mod tests {
         assert_eq!(read_until(&path, 9).unwrap(), lines);
         std::fs::write(&path, "{}\nnonsense\n{}\n").unwrap();
         assert!(read_until(&path, 9).is_err());
+        // Numbers that no block has are refused before anything is computed from them.
+        let good = BlockMetrics { seconds: 2.0, norms: vec![(3, 5)], ..BlockMetrics::default() };
+        for bad in [
+            BlockMetrics { seconds: -2.0, ..good.clone() },
+            BlockMetrics { seconds: 1e300, ..good.clone() },
+            BlockMetrics { records: u64::MAX, ..good.clone() },
+            BlockMetrics { norms: vec![(3, u64::MAX), (4, 1)], ..good.clone() },
+            BlockMetrics { norms: vec![(BINS, 1)], ..good.clone() },
+        ] {
+            rewrite(&path, &[good.clone(), bad]).unwrap();
+            let error = read_until(&path, 9).unwrap_err().to_string();
+            assert!(error.contains("line 2"), "{error}");
+        }
+        rewrite(&path, std::slice::from_ref(&good)).unwrap();
+        assert_eq!(read_until(&path, 9).unwrap(), [good]);
     }
 }
