@@ -9,7 +9,7 @@
 //! let done = geodp::train(config, &folder)?;
 //! println!("{}", done.statement); // Certified ε = 2.99… at δ = 1e-5. Whoever sees the weights …
 //! # assert!(done.test().is_some_and(|test| test.accuracy > 0.5));
-//! # Ok::<(), geodp::Error>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # The way of a training
