@@ -101,11 +101,11 @@ fn targets_and_limits_hold() {
     assert!(reached <= 3.0 && reached > 2.8, "{reached}");
     // With little noise ε is large, and a miss must be rarer than any normal is.
     let mut loud = params(certified());
-    loud.privacy.noise_multiplier = Some(0.4);
+    loud.privacy.noise_multiplier = Some(0.6);
     let (_, reached) = epsilon(&loud);
     loud.privacy.mechanism = Mechanism::Dp;
     let (_, plain) = epsilon(&loud);
-    assert!(plain > 25.0 && reached < 1.01 * plain, "{reached} for {plain}");
+    assert!(plain > 20.0 && reached < 1.01 * plain, "{reached} for {plain}");
 }
 
 /// Gradients agree at first and cancel later: both kinds of steps are made, and the weights arrive.
