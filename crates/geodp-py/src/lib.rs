@@ -1,9 +1,9 @@
 //! `geodp._native`: what the Python package `geodp` calls.
 //!
-//! One file per Python module: [`account`], [`claim`] and [`ledger`] behind `geodp.account`, [`mechanism`]
-//! behind `geodp.mechanism`, [`train`] and [`model`] behind `geodp.train`,
-//! [`audit`] behind `geodp.audit`. Nothing is decided here: arguments are turned into the types of the
-//! Rust crates, which check them, and errors into Python's ([`error`]). Every call that computes or
+//! One file per Python module: `account`, `claim` and `ledger` behind `geodp.account`, `mechanism`
+//! behind `geodp.mechanism`, `train` and `model` behind `geodp.train`,
+//! `audit` behind `geodp.audit`. Nothing is decided here: arguments are turned into the types of the
+//! Rust crates, which check them, and errors into Python's (`error`). Every call that computes or
 //! waits for the disk frees the interpreter's lock (`Python::detach`), so other Python threads go on.
 //!
 //! Defaults, keyword names and documentation for people live in `python/geodp`; the types stand in
