@@ -90,5 +90,9 @@ def membership(members: npt.ArrayLike, non_members: npt.ArrayLike) -> Roc:
     """How well scores, higher for likely members, tell members from non-members."""
     both = [np.asarray(scores, dtype=np.float64).ravel() for scores in (members, non_members)]
     found = json.loads(_native.audit_roc(both[0].tolist(), both[1].tolist()))
-    found["points"] = np.asarray(found["points"])
-    return Roc(**found)
+    return Roc(
+        points=np.asarray(found["points"]),
+        auc=found["auc"],
+        tpr_at_1_percent=found["tpr_at_1_percent"],
+        tpr_at_01_percent=found["tpr_at_01_percent"],
+    )

@@ -13,7 +13,7 @@ from geodp import audit
 
 def test_a_trainer_that_tells_the_coins_is_caught() -> None:
     found = audit.one_run(lambda coins: coins.astype(float), canaries=200, delta=1e-5, seed=1)
-    assert found.epsilon_lower > 3 and found.canaries == 200
+    assert found.epsilon_lower > 2.5 and found.canaries == 200
     assert (found.scores_in == 1).all() and (found.scores_out == 0).all()
 
 
