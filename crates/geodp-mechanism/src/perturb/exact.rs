@@ -121,26 +121,42 @@ impl PerturbSum for ExactGaussian {
     ) -> Result<(), Error> {
         check_lengths(sums, out)?;
         let level = Level::best();
-        let add_noise =
-            |draws: &mut Box<[i64; CHUNK]>, (index, (sums, out)): (usize, (&[i64], &mut [f32]))| {
-                let draws = &mut draws[..sums.len()];
-                noise
-                    .stream(Purpose::Coordinates, step, index as u64)?
-                    .fill_rounded(self.law, draws);
-                rounded::release(level, sums, draws, self.unit, out);
-                Ok(())
-            };
-        // An address out of range must not leave half a release behind.
-        noise.stream(Purpose::Coordinates, step, (sums.len().div_ceil(CHUNK) - 1) as u64)?;
-        let new_buffer = || Box::new([0; CHUNK]);
-        if sums.len() < PARALLEL_FROM {
-            let mut buffer = new_buffer();
-            let mut chunks = sums.chunks(CHUNK).zip(out.chunks_mut(CHUNK)).enumerate();
-            chunks.try_for_each(|chunk| add_noise(&mut buffer, chunk))
-        } else {
-            let chunks = sums.par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK)).enumerate();
-            chunks.try_for_each_init(new_buffer, add_noise)
-        }
+        with_rounded_noise(self.law, sums, noise, step, out, |sums, draws, out| {
+            rounded::release(level, sums, draws, self.unit, out);
+        })
+    }
+}
+
+/// Calls `release` with every chunk of the sums, its rounded noise of `step`, and its place in `out`.
+///
+/// # Errors
+/// An address of noise out of range; then `out` is left as it was.
+pub(super) fn with_rounded_noise(
+    law: RoundedNormal,
+    sums: &[i64],
+    noise: &NoiseSource,
+    step: u64,
+    out: &mut [f32],
+    release: impl Fn(&[i64], &[i64], &mut [f32]) + Sync,
+) -> Result<(), Error> {
+    // The last address first: one out of range must not leave half a release behind.
+    let last = sums.len().div_ceil(CHUNK).saturating_sub(1);
+    noise.stream(Purpose::Coordinates, step, last as u64)?;
+    let of_chunk = |draws: &mut Box<[i64; CHUNK]>,
+                    (index, (sums, out)): (usize, (&[i64], &mut [f32]))| {
+        let draws = &mut draws[..sums.len()];
+        noise.stream(Purpose::Coordinates, step, index as u64)?.fill_rounded(law, draws);
+        release(sums, draws, out);
+        Ok(())
+    };
+    let new_buffer = || Box::new([0; CHUNK]);
+    if sums.len() < PARALLEL_FROM {
+        let mut buffer = new_buffer();
+        let mut chunks = sums.chunks(CHUNK).zip(out.chunks_mut(CHUNK)).enumerate();
+        chunks.try_for_each(|chunk| of_chunk(&mut buffer, chunk))
+    } else {
+        let chunks = sums.par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK)).enumerate();
+        chunks.try_for_each_init(new_buffer, of_chunk)
     }
 }
 

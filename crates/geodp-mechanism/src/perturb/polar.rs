@@ -20,6 +20,7 @@
 //!
 //! Together less than √d + 133, [`slack`]. L is smaller by 34 for the same reason.
 
+use super::exact::with_rounded_noise;
 use super::{
     ExactGaussian, PARALLEL_FROM, Perturb, PerturbSum, Spread, check_batch, release_scalar,
 };
@@ -215,22 +216,9 @@ impl CertifiedPolar {
         out: &mut [f32],
     ) -> Result<(), Error> {
         let level = Level::best();
-        let release = |draws: &mut Box<[i64; CHUNK]>,
-                       (index, (sums, out)): (usize, (&[i64], &mut [f32]))| {
-            let draws = &mut draws[..sums.len()];
-            noise.stream(Purpose::Coordinates, step, index as u64)?.fill_rounded(self.law, draws);
+        with_rounded_noise(self.law, sums, noise, step, out, |sums, draws, out| {
             rounded::release_shrunk(level, sums, shrink, draws, unit, out);
-            Ok(())
-        };
-        let new_buffer = || Box::new([0; CHUNK]);
-        if sums.len() < PARALLEL_FROM {
-            let mut buffer = new_buffer();
-            let mut chunks = sums.chunks(CHUNK).zip(out.chunks_mut(CHUNK)).enumerate();
-            chunks.try_for_each(|chunk| release(&mut buffer, chunk))
-        } else {
-            let chunks = sums.par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK)).enumerate();
-            chunks.try_for_each_init(new_buffer, release)
-        }
+        })
     }
 }
 
