@@ -1,57 +1,42 @@
 //! exp, ln and tanh that give the same bits on every machine.
 //!
-//! The system's library differs from one to the next. These are computed in double precision with
+//! The system's library differs from one to the next, so nothing here asks it. These are computed in double precision with
 //! plain multiplications and additions, which IEEE 754 fixes to the bit, and rounded once to single
 //! precision, so that they are right to a hair over half an ulp.
 
 use core::f64::consts::{LN_2, LOG2_E, SQRT_2};
 
-/// Whose elementary functions a pass uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Math {
-    /// The standard library's, that is the system's.
-    System,
-    /// Those of this file.
-    Own,
+#[inline(always)]
+pub(crate) fn exp(x: f32) -> f32 {
+    exp_f64(f64::from(x)) as f32
 }
 
-impl Math {
-    #[inline(always)]
-    pub(crate) fn exp(self, x: f32) -> f32 {
-        match self {
-            Self::System => x.exp(),
-            Self::Own => exp(f64::from(x)) as f32,
-        }
-    }
-
-    /// ln x of a positive x.
-    #[inline(always)]
-    pub(crate) fn ln(self, x: f32) -> f32 {
-        match self {
-            Self::System => x.ln(),
-            Self::Own => ln(f64::from(x)) as f32,
-        }
-    }
-
-    /// ln(1 + x) of an x in [0, 1].
-    #[inline(always)]
-    pub(crate) fn ln_1p(self, x: f32) -> f32 {
-        match self {
-            Self::System => x.ln_1p(),
-            Self::Own => ln_1p(f64::from(x)) as f32,
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn tanh(self, x: f32) -> f32 {
-        match self {
-            Self::System => x.tanh(),
-            Self::Own => tanh(f64::from(x)) as f32,
-        }
-    }
+/// ln x of a positive x.
+#[inline(always)]
+pub(crate) fn ln(x: f32) -> f32 {
+    ln_f64(f64::from(x)) as f32
 }
 
-/// Coefficients from the highest power down.
+/// ln(1 + x) = 2·artanh(x/(2 + x)), x/(2 + x) ≤ 1/3 for x in [0, 1].
+#[inline(always)]
+pub(crate) fn ln_1p(x: f32) -> f32 {
+    let x = f64::from(x);
+    ln_ratio(x / (2.0 + x)) as f32
+}
+
+/// tanh x = sign x·(1 − t)/(1 + t), t = e^(−2|x|); near 0, where 1 − t cancels, its series.
+#[inline(always)]
+pub(crate) fn tanh(x: f32) -> f32 {
+    let x = f64::from(x);
+    let size = x.abs();
+    let square = x * x;
+    let t = exp_f64(-2.0 * size);
+    let far = (1.0 - t) / (1.0 + t);
+    let near = size * polynomial([-17.0 / 315.0, 2.0 / 15.0, -1.0 / 3.0, 1.0], square);
+    (if size < 0.01 { near } else { far }).copysign(x) as f32
+}
+
+/// Coefficients from the highest power d
 #[inline(always)]
 fn polynomial<const N: usize>(coefficients: [f64; N], x: f64) -> f64 {
     coefficients.iter().fold(0.0, |sum, coefficient| sum * x + coefficient)
@@ -60,7 +45,7 @@ fn polynomial<const N: usize>(coefficients: [f64; N], x: f64) -> f64 {
 /// e^x = 2^k·e^r, |r| ≤ ln 2/2, and e^r by its series to r¹¹ (relative error below 1e-14). Beyond ±200
 /// the result is that of ±200: zero and infinity in single precision.
 #[inline(always)]
-fn exp(x: f64) -> f64 {
+fn exp_f64(x: f64) -> f64 {
     // Comparisons that are false for NaN, which passes through.
     let x = if x < -200.0 { -200.0 } else { x };
     let x = if x > 200.0 { 200.0 } else { x };
@@ -93,7 +78,7 @@ fn exp(x: f64) -> f64 {
 
 /// ln x = e·ln 2 + 2·artanh((m − 1)/(m + 1)), m in [√½, √2].
 #[inline(always)]
-fn ln(x: f64) -> f64 {
+fn ln_f64(x: f64) -> f64 {
     if !(x > 0.0 && x < f64::INFINITY) {
         // Only NaN, zero and infinity come here: ln of them is exact in any library.
         return if x == 0.0 { f64::NEG_INFINITY } else { x };
@@ -103,12 +88,6 @@ fn ln(x: f64) -> f64 {
     let m = f64::from_bits(bits & 0x000f_ffff_ffff_ffff | 0x3ff0_0000_0000_0000);
     let (m, exponent) = if m > SQRT_2 { (m * 0.5, exponent + 1.0) } else { (m, exponent) };
     exponent * LN_2 + ln_ratio((m - 1.0) / (m + 1.0))
-}
-
-/// ln(1 + x) = 2·artanh(x/(2 + x)), x/(2 + x) ≤ 1/3 for x in [0, 1].
-#[inline(always)]
-fn ln_1p(x: f64) -> f64 {
-    ln_ratio(x / (2.0 + x))
 }
 
 /// 2·artanh s by its series to s²¹, for |s| ≤ 1/3 (relative error below 1e-11).
@@ -134,17 +113,6 @@ fn ln_ratio(s: f64) -> f64 {
     2.0 * s * series
 }
 
-/// tanh x = sign x·(1 − t)/(1 + t), t = e^(−2|x|); near 0, where 1 − t cancels, its series.
-#[inline(always)]
-fn tanh(x: f64) -> f64 {
-    let size = x.abs();
-    let square = x * x;
-    let t = exp(-2.0 * size);
-    let far = (1.0 - t) / (1.0 + t);
-    let near = size * polynomial([-17.0 / 315.0, 2.0 / 15.0, -1.0 / 3.0, 1.0], square);
-    (if size < 0.01 { near } else { far }).copysign(x)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,30 +134,29 @@ mod tests {
     #[test]
     fn right_to_half_an_ulp() {
         for x in numbers(-120.0, 88.0) {
-            assert_right(Math::Own.exp(x), f64::from(x).exp(), x);
+            assert_right(exp(x), f64::from(x).exp(), x);
         }
         for x in numbers(f32::MIN_POSITIVE, f32::MAX) {
-            assert_right(Math::Own.ln(x), f64::from(x).ln(), x);
+            assert_right(ln(x), f64::from(x).ln(), x);
         }
         for x in numbers(0.0, 1.0) {
-            assert_right(Math::Own.ln_1p(x), f64::from(x).ln_1p(), x);
+            assert_right(ln_1p(x), f64::from(x).ln_1p(), x);
         }
         for x in numbers(-20.0, 20.0) {
-            assert_right(Math::Own.tanh(x), f64::from(x).tanh(), x);
+            assert_right(tanh(x), f64::from(x).tanh(), x);
         }
     }
 
     #[test]
     fn edges() {
-        let own = Math::Own;
-        assert_eq!(own.exp(f32::NEG_INFINITY), 0.0);
-        assert_eq!(own.exp(f32::INFINITY), f32::INFINITY);
-        assert_eq!(own.exp(0.0), 1.0);
-        assert_eq!(own.ln(1.0), 0.0);
-        assert_eq!(own.ln(f32::INFINITY), f32::INFINITY);
-        assert_eq!((own.ln_1p(0.0), own.tanh(0.0)), (0.0, 0.0));
-        assert_eq!((own.tanh(f32::INFINITY), own.tanh(f32::NEG_INFINITY)), (1.0, -1.0));
-        for broken in [own.exp(f32::NAN), own.ln(f32::NAN), own.tanh(f32::NAN)] {
+        assert_eq!(exp(f32::NEG_INFINITY), 0.0);
+        assert_eq!(exp(f32::INFINITY), f32::INFINITY);
+        assert_eq!(exp(0.0), 1.0);
+        assert_eq!(ln(1.0), 0.0);
+        assert_eq!(ln(f32::INFINITY), f32::INFINITY);
+        assert_eq!((ln_1p(0.0), tanh(0.0)), (0.0, 0.0));
+        assert_eq!((tanh(f32::INFINITY), tanh(f32::NEG_INFINITY)), (1.0, -1.0));
+        for broken in [exp(f32::NAN), ln(f32::NAN), tanh(f32::NAN)] {
             assert!(broken.is_nan());
         }
     }

@@ -4,7 +4,6 @@ use crate::Samples;
 use crate::error::Error;
 use crate::grid::Grid;
 use crate::layout::Layout;
-use crate::math::Math;
 use crate::parameter::{Parameter, start_values};
 use crate::passes::batch::{Execute, Passes};
 use crate::passes::exact::{ExactBatch, ExactGoal};
@@ -326,13 +325,7 @@ impl Network {
                 return Err(Error::Label { index, label, classes });
             }
         }
-        Ok(Pass {
-            layout: &self.layout,
-            samples,
-            packed: Vec::new(),
-            packed_of: Vec::new(),
-            math: Math::System,
-        })
+        Ok(Pass { layout: &self.layout, samples, packed: Vec::new(), packed_of: Vec::new() })
     }
 }
 
@@ -380,7 +373,8 @@ mod tests {
         ]
     }
 
-    /// Whole trainings on exact sums: the same weights, norms and losses to the last bit.
+    /// Whole trainings on exact sums: the same weights, norms and losses to the last bit, and the same
+    /// probabilities of what was trained.
     #[test]
     fn exact_trainings_have_the_same_bits_everywhere() {
         for spec in specs() {
@@ -407,7 +401,10 @@ mod tests {
                 let units: Vec<&[u32]> = rows.chunks(3).collect();
                 let rule = |_: usize, norm: f64| 0.3 / norm;
                 network.exact_unit_sum(&weights, &samples, &units, &rule, grid, &mut sum).unwrap();
-                (seen, sum)
+                let mut probabilities = vec![0.0; rows.len() * network.classes()];
+                let looked = network.predict(&weights, &samples, &rows, &mut probabilities);
+                seen.extend(probabilities.iter().map(|p| p.to_bits()));
+                (seen, sum, looked.unwrap())
             };
             let expected = run(Isa::Portable);
             for isa in Isa::available() {

@@ -3,7 +3,6 @@
 
 use crate::error::Error;
 use crate::layout::{Builder, Place, Value};
-use crate::math::Math;
 use crate::simd::{Kernel, Vector};
 
 /// A layer's fields in a description.
@@ -66,7 +65,7 @@ pub(crate) trait Layer {
 
 /// An activation that replaces its input by its output, and whose derivative is known from that.
 pub(crate) trait Activation {
-    fn apply<V: Vector>(&self, math: Math, values: &mut [V]);
+    fn apply<V: Vector>(&self, values: &mut [V]);
     /// `gradient ← gradient · derivative`, from the outputs.
     fn pull_back<V: Vector>(&self, outputs: &[V], gradient: &mut [V]);
 }
@@ -107,13 +106,13 @@ impl<T: Layer, V: Vector> Kernel for RunBackward<'_, T, V> {
 }
 
 /// [`Activation::apply`] as a kernel.
-pub(crate) struct RunApply<'a, T, V>(pub(crate) &'a T, pub(crate) Math, pub(crate) &'a mut [V]);
+pub(crate) struct RunApply<'a, T, V>(pub(crate) &'a T, pub(crate) &'a mut [V]);
 
 impl<T: Activation, V: Vector> Kernel for RunApply<'_, T, V> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        self.0.apply(self.1, self.2);
+        self.0.apply(self.1);
     }
 }
 

@@ -6,7 +6,7 @@
 
 #![allow(clippy::needless_range_loop, reason = "several arrays share the index")]
 
-use crate::math::Math;
+use crate::math;
 use crate::simd::{Kernel, MOST_LANES, Vector};
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,6 @@ pub enum Loss {
 /// One loss over one block.
 pub(crate) struct CrossEntropy<'a, V> {
     pub(crate) loss: Loss,
-    pub(crate) math: Math,
     pub(crate) logits: &'a [V],
     /// Of the lanes in use, which are the first.
     pub(crate) labels: &'a [u32],
@@ -69,14 +68,14 @@ impl<V: Vector> CrossEntropy<'_, V> {
                 }
             }
             for lane in 0..V::LANES {
-                row[lane] = self.math.exp(row[lane] - tops[lane]);
+                row[lane] = math::exp(row[lane] - tops[lane]);
             }
             *dz = V::load(&row);
             total = total.add(*dz);
         }
         total.store(&mut row);
         for lane in 0..lanes {
-            self.losses[lane] = self.math.ln(row[lane]) - (at_label[lane] - tops[lane]);
+            self.losses[lane] = math::ln(row[lane]) - (at_label[lane] - tops[lane]);
         }
         let inverse = V::splat(1.0).div(total);
         for (class, dz) in self.dz.iter_mut().enumerate() {
@@ -103,8 +102,8 @@ impl<V: Vector> CrossEntropy<'_, V> {
         self.logits[0].store(&mut z);
         for lane in 0..lanes {
             let (z, label) = (z[lane], self.labels[lane] as f32);
-            let small = self.math.exp(-z.abs());
-            self.losses[lane] = z.max(0.0) - z * label + self.math.ln_1p(small);
+            let small = math::exp(-z.abs());
+            self.losses[lane] = z.max(0.0) - z * label + math::ln_1p(small);
             let of_one = if z >= 0.0 { 1.0 / (1.0 + small) } else { small / (1.0 + small) };
             dz[lane] = of_one - label;
             if !z.is_nan() {

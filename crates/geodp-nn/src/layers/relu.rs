@@ -3,7 +3,6 @@
 use super::{Activation, AnyActivation, Describe};
 use crate::error::Error;
 use crate::layout::{Builder, Place, Value};
-use crate::math::Math;
 use crate::simd::Vector;
 
 pub(crate) struct Relu;
@@ -20,7 +19,7 @@ impl Describe for Relu {
 
 impl Activation for Relu {
     #[inline(always)]
-    fn apply<V: Vector>(&self, _: Math, values: &mut [V]) {
+    fn apply<V: Vector>(&self, values: &mut [V]) {
         let zero = V::zero();
         for value in values {
             *value = zero.max(*value);

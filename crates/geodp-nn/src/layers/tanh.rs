@@ -4,7 +4,7 @@
 use super::{Activation, AnyActivation, Describe};
 use crate::error::Error;
 use crate::layout::{Builder, Place, Value};
-use crate::math::Math;
+use crate::math;
 use crate::simd::{MOST_LANES, Vector};
 
 pub(crate) struct Tanh;
@@ -21,12 +21,12 @@ impl Describe for Tanh {
 
 impl Activation for Tanh {
     #[inline(always)]
-    fn apply<V: Vector>(&self, math: Math, values: &mut [V]) {
+    fn apply<V: Vector>(&self, values: &mut [V]) {
         let mut lanes = [0.0f32; MOST_LANES];
         for value in values {
             value.store(&mut lanes);
             for lane in &mut lanes[..V::LANES] {
-                *lane = math.tanh(*lane);
+                *lane = math::tanh(*lane);
             }
             *value = V::load(&lanes);
         }

@@ -10,7 +10,6 @@ use super::tally::Tally;
 use super::workspace::Workspace;
 use super::{Goal, Pass};
 use crate::layers::linear::OuterProducts;
-use crate::math::Math;
 use crate::network::{BatchOutcome, Evaluation};
 use crate::simd::{Kernel, Vector};
 use rayon::prelude::*;
@@ -206,7 +205,6 @@ impl<V: Vector> Execute for Passes<V> {
         sum: &mut [i64],
     ) -> BatchOutcome {
         (pass.packed, pass.packed_of) = pass.layout.pack::<V>(weights);
-        pass.math = Math::Own;
         let tallies = Tallies::new(self, pass.layout);
         let outcome = match batch {
             ExactBatch::Records(batch) => self.tally_records(&pass, batch, goal, &tallies),

@@ -46,7 +46,7 @@ impl<V: Vector> Workspace<V> {
                     V::run(RunForward(layer, Forward { x, y: &mut y, packed, scratch }));
                 }),
                 Op::Activation(activation) => with_activation!(activation, activation => {
-                    V::run(RunApply(activation, pass.math, &mut y));
+                    V::run(RunApply(activation, &mut y));
                 }),
                 Op::Copy => y.copy_from_slice(x),
                 Op::AddSlot { other } => V::run(AddInto { from: &self.values[*other], to: &mut y }),
@@ -67,7 +67,6 @@ impl<V: Vector> Workspace<V> {
         let outputs = pass.layout.slots[slot];
         V::run(CrossEntropy {
             loss: pass.layout.loss,
-            math: pass.math,
             logits: &self.values[slot],
             labels: &self.labels,
             losses,

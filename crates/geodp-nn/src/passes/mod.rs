@@ -14,7 +14,6 @@ mod workspace;
 
 use crate::Samples;
 use crate::layout::Layout;
-use crate::math::Math;
 use std::ops::Range;
 
 /// A weight function of a sample's place in the batch and its gradient's norm.
@@ -26,7 +25,6 @@ pub(crate) struct Pass<'a> {
     pub(crate) samples: &'a dyn Samples,
     pub(crate) packed: Vec<f32>,
     pub(crate) packed_of: Vec<Range<usize>>,
-    pub(crate) math: Math,
 }
 
 /// What a pass is for.
