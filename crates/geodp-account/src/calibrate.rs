@@ -3,9 +3,9 @@
 //! # Guarantee
 //! The upper end of the result's ε, by a [`PldAccountant`] as it comes, never exceeds
 //! the target, and is within 0.1 % of it unless the parameter is at the end of its
-//! range or whole. ε rises with 1/σ, T and
-//! q, so each search is for the largest parameter that fits. It starts where the
-//! Rényi bound, which is cheap and never below, reaches the target.
+//! range or whole: the search compares brackets of the very accountant that will be
+//! asked. ε rises with 1/σ, T and q, so each search is for the largest parameter that
+//! fits. It starts where the Rényi bound, which is cheap and never below, reaches the target.
 
 use crate::error::{check_delta, check_epsilon};
 use crate::{Accountant, Adjacency, Error, Event, MOST_STEPS, PldAccountant, RdpAccountant};
@@ -16,9 +16,6 @@ const SIGMAS: (f64, f64) = (1e-3, 1e7);
 const RATES: (f64, f64) = (1e-12, 1.0);
 /// A fitting ε this close to its target ends the search.
 const CLOSE: f64 = 0.9994;
-/// Relative width of the brackets the search compares: that of a [`PldAccountant`] as it comes,
-/// which therefore finds a calibrated run within its target.
-pub const WIDTH: f64 = crate::pld::DEFAULT_WIDTH;
 
 /// The target and how to ask for it.
 struct Target {

@@ -95,22 +95,6 @@ pub fn squared_gradient_error<R: Real>(perturbed: &[R], original: &[R]) -> Resul
     Ok(perturbed.iter().zip(original).map(|(p, o)| (p.to_f64() - o.to_f64()).powi(2)).sum())
 }
 
-/// MSE(θ*) of the paper's Definition 4: [`squared_direction_error`] averaged over m gradients.
-///
-/// # Errors
-/// No gradients, unequal counts or dimensions.
-pub fn direction_mse(perturbed: &[Vec<f64>], original: &[Vec<f64>]) -> Result<f64, Error> {
-    mean_over_pairs(perturbed, original, squared_direction_error)
-}
-
-/// MSE(g*): [`squared_gradient_error`] averaged over m gradients.
-///
-/// # Errors
-/// No gradients, unequal counts or dimensions.
-pub fn gradient_mse<R: Real>(perturbed: &[Vec<R>], original: &[Vec<R>]) -> Result<f64, Error> {
-    mean_over_pairs(perturbed, original, |p, o| squared_gradient_error(p, o))
-}
-
 /// The cosine of the angle between two gradients; 0 if one of them is zero.
 ///
 /// # Errors
@@ -145,18 +129,4 @@ fn same_length<T>(what: &'static str, given: &[T], expected: &[T]) -> Result<(),
     } else {
         Err(Error::LengthMismatch { what, expected: expected.len(), actual: given.len() })
     }
-}
-
-fn mean_over_pairs<T>(
-    perturbed: &[Vec<T>],
-    original: &[Vec<T>],
-    error: impl Fn(&[T], &[T]) -> Result<f64, Error>,
-) -> Result<f64, Error> {
-    same_length("the list of perturbed vectors", perturbed, original)?;
-    if original.is_empty() {
-        return Err(Error::Empty);
-    }
-    let total: f64 =
-        perturbed.iter().zip(original).map(|(p, o)| error(p, o)).sum::<Result<f64, Error>>()?;
-    Ok(total / original.len() as f64)
 }

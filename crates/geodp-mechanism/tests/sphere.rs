@@ -87,14 +87,13 @@ fn wrapping_takes_the_short_way() {
 }
 
 #[test]
-fn errors_are_the_papers_means_of_sums() {
-    let original = vec![vec![0.1, 0.2], vec![1.0, PI - 0.1]];
-    let perturbed = vec![vec![0.2, 0.2], vec![1.0, -PI + 0.1]];
-    // Second gradient: 0.2 across the cut, not 2π − 0.2.
-    assert!((direction_mse(&perturbed, &original).unwrap() - (0.01 + 0.04) / 2.0).abs() < 1e-12);
-    assert_eq!(gradient_mse(&[vec![3.0, 0.0]], &[vec![0.0, 4.0]]).unwrap(), 25.0);
-    assert_eq!(direction_mse(&[], &[]), Err(Error::Empty));
-    assert!(matches!(direction_mse(&original, &[]), Err(Error::LengthMismatch { .. })));
+fn errors_are_the_papers_sums_of_squares() {
+    // 0.2 across the cut, not 2π − 0.2.
+    let across = squared_direction_error(&[1.1, -PI + 0.1], &[1.0, PI - 0.1]).unwrap();
+    assert!((across - (0.01 + 0.04)).abs() < 1e-12);
+    assert_eq!(squared_gradient_error(&[3.0, 0.0], &[0.0, 4.0]).unwrap(), 25.0);
+    let uneven = squared_direction_error(&[0.1], &[]);
+    assert!(matches!(uneven, Err(Error::LengthMismatch { .. })));
 }
 
 #[test]

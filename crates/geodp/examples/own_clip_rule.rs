@@ -39,6 +39,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let facts = Facts { records: 2000, dim: 50 };
     let plan = params.check_with_clip(facts, Smooth::clip(0.2)?)?;
     println!("noise is scaled by C = {:?}", plan.clip_norm());
+    if let Some(claim) = plan.protection().claim_after(plan.steps())? {
+        println!("after {} steps: {claim}", plan.steps());
+    }
     // The plan goes into a Trainer, or with an engine of one's own into a Run.
     Ok(())
 }
