@@ -10,6 +10,7 @@ use geodp::run::write_atomically;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// A folder of finished cells.
@@ -99,6 +100,8 @@ impl Cells {
         let path = self.folder.join(file_name);
         std::fs::create_dir_all(&self.folder)
             .map_err(|source| Error::Write { path: self.folder.clone(), source })?;
+        // Two processes may fill one folder and draw its page at the same time.
+        let _one_writer = lock_folder(&self.folder)?;
         write_atomically(&path, text.as_bytes())?;
         Ok(path)
     }
@@ -107,6 +110,16 @@ impl Cells {
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.json"))
     }
+}
+
+/// Waits until no other process writes into the folder; given back when dropped. Elsewhere than on Unix,
+/// where folders cannot be opened as files, the last writer wins or fails.
+fn lock_folder(folder: &Path) -> Result<Option<File>, Error> {
+    if !cfg!(unix) {
+        return Ok(None);
+    }
+    let lock = || File::open(folder).and_then(|file| file.lock().map(|()| Some(file)));
+    lock().map_err(|source| Error::Write { path: folder.to_owned(), source })
 }
 
 /// The error of a file that does not hold what it should.
@@ -135,5 +148,23 @@ mod tests {
         assert!(Cells::open(&path, &("audit", 1)).is_ok());
         std::fs::write(path.join("a.json"), "nonsense").unwrap();
         assert!(matches!(again.read::<Vec<f64>>("a"), Err(Error::DamagedCell { .. })));
+    }
+
+    /// Each writer has the folder open on its own, as processes have.
+    #[cfg(unix)]
+    #[test]
+    fn writers_of_one_page_wait_for_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let cells = Cells::at(folder.path());
+        let write = || {
+            (0..100).for_each(|_| {
+                cells.write_text("page.html", "whole").unwrap();
+            });
+        };
+        std::thread::scope(|scope| {
+            (0..4).for_each(|_| {
+                scope.spawn(write);
+            });
+        });
     }
 }

@@ -101,3 +101,21 @@ fn what_cannot_be_streamed_is_refused() {
     let outcome = (0..50).try_for_each(|_| wild.next_gradient().map(|_| ()));
     assert!(matches!(outcome, Err(Error::Stream(_))), "{outcome:?}");
 }
+
+#[test]
+fn it_trains_while_it_streams() {
+    let data = digits(2000);
+    let mut stream = stream(data.clone(), 0);
+    let everything: Vec<u32> = (0..2000).collect();
+    let loss = |stream: &GradientStream| {
+        let looked = stream.network.evaluate(&stream.weights, &data, &everything);
+        looked.unwrap().mean_loss
+    };
+    let before = loss(&stream);
+    for _ in 0..4000 {
+        stream.next_gradient().unwrap();
+    }
+    // ln 10 = 2.3 at the start.
+    let after = loss(&stream);
+    assert!(after < 0.5 && after < 0.5 * before, "{before} became {after}");
+}

@@ -30,7 +30,7 @@ fn write_with_mode(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), E
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut file = options(mode).write(true).create_new(true).open(&partial)?;
+        let mut file = create(&partial, mode)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&partial, path)?;
@@ -41,6 +41,11 @@ fn write_with_mode(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), E
         let _ = fs::remove_file(&partial);
         Error::Write { path: path.to_owned(), source }
     })
+}
+
+/// A new file; one that is there already, or a link, is an error and is not followed.
+fn create(path: &Path, mode: Option<u32>) -> std::io::Result<File> {
+    options(mode).write(true).create_new(true).open(path)
 }
 
 /// Options of a file with these permissions, where the system knows such.
@@ -141,6 +146,18 @@ mod tests {
         assert_eq!(fs::read(&other).unwrap(), b"precious");
         assert_eq!(fs::read(&path).unwrap(), b"secret");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    /// A link that appears between the removal and the creation is not followed either.
+    #[cfg(unix)]
+    #[test]
+    fn files_are_created_exclusively() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("planted"), folder.path().join("other"));
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        let error = create(&path, Some(0o600)).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
+        assert!(!other.exists());
     }
 
     /// What a second name of the file still shows is zeros.

@@ -332,6 +332,20 @@ mod tests {
         assert!(!key.exists());
     }
 
+    /// The name in the checkpoint is the one by which a data ledger knows the run.
+    #[test]
+    fn a_checkpoint_that_names_another_run_is_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("run");
+        stopped(&folder, Some(7));
+        let path = folder.join("checkpoint");
+        let mut checkpoint = Checkpoint::read(&path).unwrap();
+        checkpoint.position.run = "0123456789abcdef0123456789abcdef".to_owned();
+        checkpoint.write(&path).unwrap();
+        let refusal = Run::resume(&folder).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(refusal.contains("belongs to another run"), "{refusal}");
+    }
+
     /// σ is what the ledger says, whatever this version would calibrate.
     #[test]
     fn a_resumed_run_keeps_its_sigma() {

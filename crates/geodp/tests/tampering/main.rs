@@ -10,7 +10,8 @@ mod folders;
 use folders::{Files, Runs};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Cases that once failed, so that they are tried first.
+/// Cases beyond the first few hundred that once failed, so that they are tried first. None of the first
+/// 10⁵ did (`GEODP_TAMPER_CASES=100000`).
 const CORPUS: &[u64] = &[];
 
 fn cases() -> u64 {
