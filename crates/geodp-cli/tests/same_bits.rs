@@ -31,7 +31,7 @@ fn assert_hash(args: &[&str], expected: &str) {
 #[test]
 fn cnn_by_dp() {
     let args = ["--model", "cnn", "--noise-multiplier", "1", "--batch", "256", "--steps", "6"];
-    assert_hash(&args, "b68665dc273e869f2de5233380d98ebce14a8236af86ab7727717a7fefe92ac8");
+    assert_hash(&args, "91a367f952064a0f1a811744b5b48fb49234e194395b2ac2c25c2c9c7f09c24a");
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn cnn_by_geodp() {
     let args = ["--model", "cnn", "--noise-multiplier", "1", "--batch", "256", "--steps", "6"];
     assert_hash(
         &[&geodp[..], &args[..]].concat(),
-        "84f7951993d41245f313419ef4b5c6fd009799723d1551ace18abae88c9db9ac",
+        "83ddb658783e4c5925be546b7bacc801df0a13c9577b2cd7537e007d36191d5e",
     );
 }
 
@@ -51,7 +51,7 @@ fn logistic_regression_with_is_and_sur() {
         ["--model", "logistic", "--noise-multiplier", "1", "--batch", "512", "--steps", "12"];
     assert_hash(
         &[&parts[..], &args[..]].concat(),
-        "82d8498a96df96c224c5e57ead853682e3f6387f54cf88b9ebad34cd8ca60ddc",
+        "027adf07728d05e52814765f11bbcfb98ccd24b142b80e8dd8196dc55cce4ef1",
     );
 }
 

@@ -15,7 +15,7 @@
 //! The idea of refining on demand: Haney et al. 2022
 //! ([arXiv:2207.13793](https://arxiv.org/abs/2207.13793)); why it is needed: Mironov 2012.
 
-mod fixed;
+pub(crate) mod fixed;
 mod refine;
 #[cfg(test)]
 mod tests;

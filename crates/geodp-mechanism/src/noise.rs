@@ -8,6 +8,10 @@
 //! Distinct addresses are distinct keystreams of one key: independent against anyone who does
 //! not know the key. A seeded source is for experiments: whoever knows the seed knows the noise.
 
+mod coins;
+
+pub use coins::{Coins, most_left_over};
+
 use crate::Error;
 use crate::exact::{RoundedNormal, Uniform, round_pair};
 use crate::kernels::normal::{BLOCK, HALF};

@@ -13,10 +13,10 @@
 
 use crate::Error;
 use crate::plan::refuse;
-use crate::sampler::poisson;
 use crate::step::{KeepProbability, StepContext, Weights};
 use geodp_account::Event;
 use geodp_mechanism::clip::{ClipNorm, ClipRule};
+use geodp_mechanism::noise::Coins;
 use geodp_mechanism::perturb::release_scalar;
 use geodp_mechanism::{Clip, Grid, Purpose, RoundedNormal};
 use serde::{Deserialize, Serialize};
@@ -132,7 +132,8 @@ impl Importance {
         let most = rule.sensitivity().get();
         let rate = (self.batch as f64 * most / norm_total).min(self.candidate_rate);
         let mut stream = at.noise.stream(Purpose::Sampling, at.step, 0)?;
-        poisson(&mut stream, self.records, rate, batch);
+        batch.clear();
+        Coins::of_rate(rate, self.records as u32).select(&mut stream, batch);
         Ok(match self.keep {
             Keep::ByNorm => {
                 let mut stream = at.noise.stream(Purpose::Importance, at.step, KEEP)?;
@@ -161,7 +162,8 @@ impl Importance {
     ) -> Result<f64, Error> {
         let rate = self.batch as f64 / self.records as f64;
         let mut stream = at.noise.stream(Purpose::Importance, at.step, RELEASE_SAMPLE)?;
-        poisson(&mut stream, self.records, rate, scratch.sample);
+        scratch.sample.clear();
+        Coins::of_rate(rate, self.records as u32).select(&mut stream, scratch.sample);
         let outcome = at
             .engine
             .weighted_sum(at.weights, scratch.sample, &|_, _| 0.0, scratch.gradient)

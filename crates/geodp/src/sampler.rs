@@ -1,7 +1,8 @@
 //! Which records take part in a step: a function of (noise source, step) alone.
 //!
-//! - Poisson (default): every record joins with probability q = B/N, on its own coin. Batch sizes
-//!   vary, and an empty batch is an ordinary step.
+//! - Poisson (default): every record joins with probability q = B/N, on its own coin; where q is small,
+//!   gaps between records are drawn instead, which is the same law. Batch sizes vary, and an empty batch
+//!   is an ordinary step.
 //! - Shuffle: one random order an epoch, cut into batches of B (the last may be shorter); every
 //!   record is used exactly once an epoch. Accounted as that, never as Poisson.
 //!
@@ -9,7 +10,7 @@
 //! batches, and a batch can be drawn again without replaying the steps before it.
 
 use geodp_account::{Adjacency, Event};
-use geodp_mechanism::noise::{NoiseSource, Purpose, Stream};
+use geodp_mechanism::noise::{Coins, NoiseSource, Purpose};
 use serde::{Deserialize, Serialize};
 
 /// How batches are drawn.
@@ -65,29 +66,14 @@ impl Draw {
     }
 }
 
-/// Replaces `batch` by a Poisson sample of `records` records at `rate`, in ascending order. The
-/// chance is `rate` rounded down by less than 2⁻⁶⁴.
-pub(crate) fn poisson(stream: &mut Stream, records: u64, rate: f64, batch: &mut Vec<u32>) {
-    batch.clear();
-    if rate >= 1.0 {
-        batch.extend(0..records as u32);
-    } else {
-        // 2⁶⁴·rate is exact, and the cast rounds down.
-        toss(stream, records as u32, (rate * 2f64.powi(64)) as u64, batch);
-    }
-}
-
-/// Adds every record whose coin falls below `threshold`.
-fn toss(stream: &mut Stream, records: u32, threshold: u64, batch: &mut Vec<u32>) {
-    batch.extend((0..records).filter(|_| stream.word() < threshold));
-}
-
 /// Draws the batch of any step.
 #[derive(Debug, Clone)]
 pub struct Sampler {
     sampling: Sampling,
     records: u32,
     batch: u32,
+    /// Chance q = B/N, rounded down: never above the q accounted (Poisson only).
+    coins: Coins,
     /// The order of the epoch drawn last (shuffle only).
     order: Option<(u64, Vec<u32>)>,
 }
@@ -95,7 +81,7 @@ pub struct Sampler {
 impl Sampler {
     /// For `records` records and (expected) batches of `batch`, with 1 ≤ batch ≤ records.
     pub fn new(sampling: Sampling, records: u32, batch: u32) -> Self {
-        Self { sampling, records, batch, order: None }
+        Self { sampling, records, batch, coins: Coins::of_count(batch, records), order: None }
     }
 
     /// Steps in one pass over the data.
@@ -127,14 +113,7 @@ impl Sampler {
         step: u64,
         batch: &mut Vec<u32>,
     ) -> Result<(), geodp_mechanism::Error> {
-        if self.batch == self.records {
-            batch.extend(0..self.records);
-            return Ok(());
-        }
-        let mut stream = noise.stream(Purpose::Sampling, step, 0)?;
-        // ⌊q·2⁶⁴⌋: the chance is q rounded down by less than 2⁻⁶⁴, never above the q accounted.
-        let threshold = ((u128::from(self.batch) << 64) / u128::from(self.records)) as u64;
-        toss(&mut stream, self.records, threshold, batch);
+        self.coins.select(&mut noise.stream(Purpose::Sampling, step, 0)?, batch);
         Ok(())
     }
 

@@ -11,9 +11,9 @@
 
 use crate::Error;
 use crate::plan::refuse;
-use crate::sampler::poisson;
 use crate::step::StepContext;
 use geodp_account::Event;
+use geodp_mechanism::noise::Coins;
 use geodp_mechanism::perturb::release_scalar;
 use geodp_mechanism::{Grid, Purpose, RoundedNormal};
 use serde::{Deserialize, Serialize};
@@ -103,7 +103,7 @@ impl Select {
         let StepContext { engine, noise, step, .. } = before;
         let mut batch = Vec::new();
         let mut stream = noise.stream(Purpose::SelectionSampling, step, 0)?;
-        poisson(&mut stream, self.records, self.rate(), &mut batch);
+        Coins::of_rate(self.rate(), self.records as u32).select(&mut stream, &mut batch);
         let loss = |weights| {
             engine.mean_loss(weights, &batch).map_err(|source| before.engine_error(source))
         };

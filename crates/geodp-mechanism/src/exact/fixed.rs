@@ -8,20 +8,20 @@ use std::cmp::Ordering;
 
 /// Limbs of a number, least significant first; the last one is the integer part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fixed(pub(super) [u64; 4]);
+pub(crate) struct Fixed(pub(crate) [u64; 4]);
 
 impl Fixed {
-    pub(super) const ZERO: Fixed = Fixed([0; 4]);
-    pub(super) const ONE: Fixed = Fixed([0, 0, 0, 1]);
+    pub(crate) const ZERO: Fixed = Fixed([0; 4]);
+    pub(crate) const ONE: Fixed = Fixed([0, 0, 0, 1]);
     /// ln 2, truncated.
-    pub(super) const LN_2: Fixed =
+    pub(crate) const LN_2: Fixed =
         Fixed([0x40f3_4326_7298_b62d, 0xc9e3_b398_03f2_f6af, 0xb172_17f7_d1cf_79ab, 0]);
     /// π, truncated.
-    pub(super) const PI: Fixed =
+    pub(crate) const PI: Fixed =
         Fixed([0xa409_3822_299f_31d0, 0x1319_8a2e_0370_7344, 0x243f_6a88_85a3_08d3, 3]);
 
     /// Sum; the integer part must have room.
-    pub(super) fn add(self, other: Fixed) -> Fixed {
+    pub(crate) fn add(self, other: Fixed) -> Fixed {
         let mut carry = false;
         Fixed(std::array::from_fn(|i| {
             let (sum, first) = self.0[i].overflowing_add(other.0[i]);
@@ -32,7 +32,7 @@ impl Fixed {
     }
 
     /// Difference, or zero where it would be negative.
-    pub(super) fn minus(self, other: Fixed) -> Fixed {
+    pub(crate) fn minus(self, other: Fixed) -> Fixed {
         let mut borrow = false;
         let limbs = std::array::from_fn(|i| {
             let (difference, first) = self.0[i].overflowing_sub(other.0[i]);
@@ -44,19 +44,19 @@ impl Fixed {
     }
 
     /// Product, truncated; the integer part must have room.
-    pub(super) fn times(self, other: Fixed) -> Fixed {
+    pub(crate) fn times(self, other: Fixed) -> Fixed {
         let product = multiply(&self.0, &other.0);
         Fixed([product[3], product[4], product[5], product[6]])
     }
 
     /// Product with a small integer, exact; the integer part must have room.
-    pub(super) fn times_integer(self, factor: u64) -> Fixed {
+    pub(crate) fn times_integer(self, factor: u64) -> Fixed {
         let product = multiply(&self.0, &[factor]);
         Fixed([product[0], product[1], product[2], product[3]])
     }
 
     /// Quotient by a small integer, truncated.
-    pub(super) fn over_integer(self, divisor: u64) -> Fixed {
+    pub(crate) fn over_integer(self, divisor: u64) -> Fixed {
         let mut limbs = [0; 4];
         let mut rest = 0_u64;
         for i in (0..4).rev() {
@@ -68,7 +68,7 @@ impl Fixed {
     }
 
     /// self/other for self < other < 2⁶², truncated; one bit at a time.
-    pub(super) fn over(self, other: Fixed) -> Fixed {
+    pub(crate) fn over(self, other: Fixed) -> Fixed {
         let (mut rest, mut quotient) = (self, Fixed::ZERO);
         for _ in 0..192 {
             rest = rest.add(rest);
@@ -82,19 +82,19 @@ impl Fixed {
     }
 
     /// Which is larger.
-    pub(super) fn compare(self, other: Fixed) -> Ordering {
+    pub(crate) fn compare(self, other: Fixed) -> Ordering {
         self.0.iter().rev().cmp(other.0.iter().rev())
     }
 
     /// The nearest f64, up to one unit in its last place.
-    pub(super) fn to_f64(self) -> f64 {
+    pub(crate) fn to_f64(self) -> f64 {
         const LIMB: f64 = 18_446_744_073_709_551_616.0;
         self.0.iter().fold(0.0, |low, limb| low / LIMB + *limb as f64)
     }
 }
 
 /// The whole product of two numbers given by limbs; eight limbs must hold it.
-pub(super) fn multiply(a: &[u64], b: &[u64]) -> [u64; 8] {
+pub(crate) fn multiply(a: &[u64], b: &[u64]) -> [u64; 8] {
     let mut product = [0_u64; 8];
     for (i, x) in a.iter().enumerate() {
         let mut carry = 0_u128;
@@ -111,7 +111,7 @@ pub(super) fn multiply(a: &[u64], b: &[u64]) -> [u64; 8] {
 }
 
 /// `value` shifted left by `bits`; eight limbs must hold it.
-pub(super) fn shifted(value: u128, bits: u32) -> [u64; 8] {
+pub(crate) fn shifted(value: u128, bits: u32) -> [u64; 8] {
     let (limb, within) = ((bits / 64) as usize, bits % 64);
     let power = multiply(&[value as u64, (value >> 64) as u64], &[1 << within]);
     let mut result = [0; 8];

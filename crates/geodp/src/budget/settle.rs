@@ -8,11 +8,34 @@ use crate::plan::{DEFAULT_DELTA, DEFAULT_EPSILON, Facts, Noise, Strategies, refu
 use crate::sampler::{Draw, Sampler, Sampling};
 use crate::select::Select;
 use geodp_account::{Arithmetic, Denominator, Event, Kind};
+use geodp_mechanism::noise::{Coins, most_left_over};
 
 /// Noise whose σ is settled, and how its steps are accounted.
 pub(crate) struct Settled {
     pub(crate) noise: Noise,
     pub(crate) accounting: Accounting,
+}
+
+/// Draws of a step that may differ from their law, each by the arithmetic's left-over.
+fn draws_of_a_step(
+    facts: Facts,
+    batch: u64,
+    strategies: &Strategies,
+    arithmetic: Arithmetic,
+) -> u64 {
+    // Coordinates or magnitude and angles, SUR's test, IS's K.
+    let noise = facts.dim as u64 + 3;
+    let coins = match arithmetic {
+        // Coins err by 2⁻¹²⁷: a thousand million of them less than one normal in floating point.
+        Arithmetic::FloatingPoint => 1,
+        Arithmetic::Exact => {
+            let others =
+                u64::from(strategies.importance.is_some()) + u64::from(strategies.select.is_some());
+            Coins::of_count(batch as u32, facts.records as u32).left_over()
+                + others * most_left_over(facts.records)
+        }
+    };
+    noise.saturating_add(coins)
 }
 
 /// Checks the budget's parameters against each other and settles σ; `None` without privacy.
@@ -37,19 +60,19 @@ pub(crate) fn settle(
     };
     let importance = strategies.importance.as_ref();
     let rate = rate_up(batch, facts.records);
+    let arithmetic = match noise.kind() {
+        Kind::Certified => privacy.arithmetic.unwrap_or(Arithmetic::Exact),
+        // GeoDP turns angles in floating point, whatever its sums are made of.
+        _ => Arithmetic::FloatingPoint,
+    };
     let mut accounting = Accounting {
         delta,
-        arithmetic: match noise.kind() {
-            Kind::Certified => privacy.arithmetic.unwrap_or(Arithmetic::Exact),
-            // GeoDP turns angles in floating point, whatever its sums are made of.
-            _ => Arithmetic::FloatingPoint,
-        },
+        arithmetic,
         denominator: match importance {
             Some(importance) if importance.keep == Keep::All => Denominator::Candidates,
             _ => Denominator::Batch(batch),
         },
-        // Coordinates or magnitude and angles, SUR's test, IS's K.
-        noise_draws: steps.saturating_mul(facts.dim as u64 + 3),
+        noise_draws: steps.saturating_mul(draws_of_a_step(facts, batch, strategies, arithmetic)),
         budget: privacy.epsilon.or(privacy.epsilon_limit),
         draw: Draw {
             sampling: privacy.sampling,
