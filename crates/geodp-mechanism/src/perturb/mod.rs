@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`Gaussian`] | g̃ + (C·σ/B)·N(0, I) |
 //! | [`Geometric`] | (‖g̃‖ + (C/B)·σ·N(0, 1), θ + (√(d+2)·β·π/B)·σ·N(0, I)), back in rectangular form |
-//!
 //! | [`CertifiedPolar`] | magnitude and direction on integers, or as [`Gaussian`] |
 //!
 //! They take the sum of clipped per-sample gradients divided by the public batch size B, and the
