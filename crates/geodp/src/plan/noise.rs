@@ -139,7 +139,7 @@ impl Noise {
     ) -> Result<Scaled, Error> {
         let grid = Grid::new(geodp_nn::Grid::BITS)?;
         let exact = arithmetic == Arithmetic::Exact;
-        Ok(match *self {
+        let scaled = match *self {
             Self::Gaussian { multiplier } if exact => Scaled::Exact(Box::new(ExactGaussian::new(
                 sensitivity,
                 multiplier,
@@ -167,7 +167,15 @@ impl Noise {
                     Scaled::Floating(Box::new(polar))
                 }
             }
-        })
+        };
+        match scaled {
+            // A statement would call it exact.
+            Scaled::Floating(_) if exact => Err(Error::Plan(format!(
+                "{} has no exact noise yet; use arithmetic = \"floating-point\"",
+                self.mechanism().title()
+            ))),
+            scaled => Ok(scaled),
+        }
     }
 
     /// What the ledger records for one release from records drawn so.
