@@ -1,4 +1,4 @@
-//! The bar of a training: samples/s, loss, accuracy, ε so far with its kind, time left.
+//! The bar of a training: samples/s, loss, accuracy, ε so far with its kind, kinds of steps, time left.
 //!
 //! Drawn on standard error, and only on a terminal; elsewhere one line an epoch.
 
@@ -22,6 +22,7 @@ pub(crate) struct TrainingBar {
     loss: Option<f64>,
     epsilon: String,
     test: String,
+    steps: String,
 }
 
 impl TrainingBar {
@@ -51,6 +52,7 @@ impl TrainingBar {
             loss: None,
             epsilon: String::new(),
             test: String::new(),
+            steps: String::new(),
         }
     }
 
@@ -62,7 +64,8 @@ impl TrainingBar {
     fn message(&self) -> String {
         let rate = self.records as f64 / self.started.elapsed().as_secs_f64().max(1e-9);
         let loss = self.loss.map_or(String::new(), |loss| format!(" · loss {loss:.3}"));
-        format!("{:.1}k samples/s{loss}{}{}", rate / 1000.0, self.test, self.epsilon)
+        let Self { test, epsilon, steps, .. } = self;
+        format!("{:.1}k samples/s{loss}{test}{epsilon}{steps}", rate / 1000.0)
     }
 }
 
@@ -82,6 +85,9 @@ impl Observer for TrainingBar {
     fn on_block(&mut self, metrics: &BlockMetrics) {
         if let Some(epsilon) = &metrics.epsilon {
             self.epsilon = format!(" · {}", epsilon.short());
+        }
+        if let Some(polar) = metrics.polar {
+            self.steps = format!(" · steps: {polar}");
         }
         if let Some(test) = metrics.test {
             let private = if test.is == TestIs::Private { " (private)" } else { "" };

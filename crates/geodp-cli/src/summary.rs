@@ -79,6 +79,9 @@ pub(crate) fn print(
     for claim in finished.statement.claims.iter().skip(1) {
         println!("               {claim}");
     }
+    if let Some(polar) = &finished.statement.polar {
+        println!("steps          {polar}");
+    }
     if let Some(measured) = owner.measured {
         println!("private        {}", measured.claim());
     }

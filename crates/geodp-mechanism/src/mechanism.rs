@@ -79,6 +79,11 @@ impl Mechanism {
         }
     }
 
+    /// Whether its steps are of several kinds, polar ones among them.
+    pub fn is_polar(&self) -> bool {
+        matches!(self, Self::GeodpCertified(_))
+    }
+
     /// Whether it adds noise.
     pub fn is_private(&self) -> bool {
         *self != Self::None

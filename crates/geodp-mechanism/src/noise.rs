@@ -189,6 +189,26 @@ impl Stream {
         }
     }
 
+    /// The first rounded normal of a stream that was not read yet: what
+    /// [`fill_rounded`](Self::fill_rounded) gives first, without the 255 others of its block.
+    pub(crate) fn first_rounded(mut self, law: RoundedNormal) -> i64 {
+        let (scale, margin) = (law.scale(), law.margin());
+        if scale == 0.0 {
+            return 0;
+        }
+        let first = self.cipher.next_u64();
+        // The pair's other word; positions count words of 32 bits.
+        self.cipher.set_word_pos(2 * HALF as u128);
+        let second = self.cipher.next_u64();
+        let decided = rounded::round_first(Level::best(), first, second, scale, margin);
+        decided.unwrap_or_else(|| {
+            self.cipher.set_word_pos(0);
+            let mut draw = [0];
+            self.fill_rounded(law, &mut draw);
+            draw[0]
+        })
+    }
+
     fn rounded_block(&mut self, law: RoundedNormal, out: &mut [i64; BLOCK]) {
         let level = Level::best();
         let (scale, margin) = (law.scale(), law.margin());

@@ -114,6 +114,22 @@ fn geodp_takes_the_exact_mean() {
     assert_eq!(exact.release(&sums, &noise, 3).unwrap(), geodp.perturb(&mean, &noise, 3).unwrap());
 }
 
+/// A scalar's noise is the first of its stream's block, also where f64 cannot decide the rounding: at
+/// a scale of 2⁴⁰ that is every fourth pair.
+#[test]
+fn a_scalars_noise_is_the_first_of_its_stream() {
+    let noise = NoiseSource::from_seed(11);
+    for (sigma, bits) in [(20.0, 26), (16.0, 36), (0.0, 26)] {
+        let law = RoundedNormal::new(sigma, Grid::new(bits).unwrap()).unwrap();
+        for step in 0..2_000 {
+            let mut draws = [0; 3];
+            noise.stream(Purpose::Magnitude, step, 0).unwrap().fill_rounded(law, &mut draws);
+            let scalar = release_scalar(0, law, &noise, Purpose::Magnitude, step, 0).unwrap();
+            assert_eq!(scalar, draws[0], "σ = {sigma}, step {step}");
+        }
+    }
+}
+
 /// One coordinate, at any address: the integer that the stream's first draw makes of it.
 #[test]
 fn scalars_have_their_own_addresses() {

@@ -198,6 +198,21 @@ fn small_magnitudes_release_no_direction() {
     }
 }
 
+/// κ = 2: with almost no noise L = a − C(tσ + 1), and a direction is released from L = 2C on.
+#[test]
+fn a_direction_needs_a_radius_of_kappa() {
+    let params = PolarParams { most_ratio: f64::INFINITY, ..PolarParams::with_margin(6.0) };
+    let mechanism = polar(1e-3, 100, params);
+    for (norm, kind) in
+        [(1.5, StepKind::Directionless), (2.9, StepKind::Directionless), (3.1, StepKind::Polar)]
+    {
+        let (mut out, mut state) = (vec![0.0; 100], PolarState::default());
+        let noise = NoiseSource::from_seed(9);
+        let release = mechanism.perturb_sums(&sums(100, norm), &noise, 0, &mut state, &mut out);
+        assert_eq!(release.unwrap().kind, kind, "a = {norm}·C");
+    }
+}
+
 /// The analysis agrees with the mechanism: noise around the mean direction is a/L times DP's.
 #[test]
 fn the_expected_noise_is_dps_times_the_ratio() {

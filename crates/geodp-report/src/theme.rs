@@ -1,6 +1,6 @@
 //! Colours and text of every figure, fixed by role so that DP is the same blue everywhere.
 //!
-//! The hues are those of Okabe and Ito (blue, vermilion, bluish green), told apart under the common
+//! The hues are those of Okabe and Ito (blue, vermilion, bluish green, reddish purple), told apart under the common
 //! colour-vision deficiencies; repeated series of one role differ in lightness, dash and marker as
 //! well, so no figure depends on colour alone. A role's class sets `color` and shapes paint with
 //! `currentColor`: plain CSS that editors without CSS variables draw too. Dark colours apply on
@@ -16,6 +16,8 @@ pub enum Role {
     Dp,
     /// GeoDP-SGD.
     GeoDp,
+    /// GeoDP with a theorem.
+    CertifiedGeoDp,
     /// The same training without noise.
     NoNoise,
     /// A theoretical curve; dashed by default.
@@ -28,12 +30,13 @@ pub enum Role {
 pub(crate) const VARIANTS: usize = 3;
 
 /// Light and dark colours by role, then variant.
-const COLOURS: [(&str, [&str; VARIANTS], [&str; VARIANTS]); 5] = [
+const COLOURS: [(&str, [&str; VARIANTS], [&str; VARIANTS]); 6] = [
     ("dp", ["#0072b2", "#4697cf", "#00446b"], ["#4fb0ea", "#9ad3f7", "#2f8fca"]),
     ("geodp", ["#d55e00", "#e08a3c", "#8f3e00"], ["#ff8f47", "#ffc296", "#e0701f"]),
     ("plain", ["#008a65", "#3faf8c", "#00543d"], ["#2cc295", "#8adfc5", "#159a74"]),
     ("theory", ["#30343c", "#777d88", "#50565f"], ["#e5e7eb", "#9ca3af", "#c3c8d0"]),
     ("neutral", ["#68707c", "#8e5ba6", "#9a7200"], ["#a3abb8", "#c9a0dd", "#ddb74a"]),
+    ("certified", ["#a83f85", "#cc79a7", "#6e2458"], ["#e795c8", "#f4c8df", "#c9669f"]),
 ];
 
 impl Role {
@@ -44,6 +47,7 @@ impl Role {
             Role::NoNoise => 2,
             Role::Theory => 3,
             Role::Neutral => 4,
+            Role::CertifiedGeoDp => 5,
         }
     }
 

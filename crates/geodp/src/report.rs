@@ -9,6 +9,7 @@ use crate::plan::Plan;
 use crate::run::metrics::{BINS, BlockMetrics, bin_start};
 use crate::statement::Statement;
 use geodp_account::Kind;
+use geodp_mechanism::perturb::PolarCounts;
 use geodp_report::{Axis, Callout, Chart, Histogram, Page, Role, Section, Series, format};
 use std::time::Duration;
 
@@ -45,6 +46,7 @@ pub(crate) fn html(inputs: &ReportInputs<'_>) -> String {
 
 fn role(plan: &Plan) -> Role {
     match plan.protection().kind() {
+        Some(_) if plan.mechanism().is_polar() => Role::CertifiedGeoDp,
         None => Role::NoNoise,
         Some(Kind::Conditional) => Role::GeoDp,
         Some(_) => Role::Dp,
@@ -108,11 +110,33 @@ fn privacy(inputs: &ReportInputs<'_>) -> Section {
 }
 
 fn training(inputs: &ReportInputs<'_>) -> Section {
-    let section = Section::new("Training").key_values(inputs.plan.facts_text());
+    let mut section = Section::new("Training").key_values(inputs.plan.facts_text());
+    if let Some(summary) = &inputs.statement.polar {
+        let caption = format!(
+            "Steps of each kind since the start: {summary}. Each is chosen by what earlier steps \
+             released, and all cost the same."
+        );
+        section = section.figure(&kinds(inputs.metrics), caption);
+    }
     match held_out(inputs) {
         Some(charts) if is_public(inputs) => charts.add_to(section),
         _ => section,
     }
+}
+
+/// How many steps of each kind certified GeoDP made.
+fn kinds(metrics: &[BlockMetrics]) -> Chart {
+    let mut chart =
+        Chart::new("Steps by kind", Axis::linear("epoch"), Axis::linear("steps since the start"));
+    let mut add = |name: &str, role: Role, pick: fn(&PolarCounts) -> u64| {
+        let counted = metrics.iter().filter_map(|m| Some((m.epoch, pick(&m.polar?.counts) as f64)));
+        let series = Series::line(name, role, counted.collect::<Vec<_>>()).markers();
+        chart = chart.clone().series(series);
+    };
+    add("polar", Role::CertifiedGeoDp, |counts| counts.polar);
+    add("isotropic, as DP’s", Role::Dp, |counts| counts.isotropic);
+    add("without direction", Role::Neutral, |counts| counts.directionless);
+    chart
 }
 
 /// Whether the figures from held-out records may be shown to anyone.

@@ -8,6 +8,7 @@ use crate::plan::{Plan, Protection};
 use crate::sampler::Sampling;
 use crate::select::Selection;
 use geodp_account::{Account, Adjacency, Arithmetic, Claim, Event, Kind, rounded_up};
+use geodp_mechanism::perturb::PolarSummary;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -59,6 +60,9 @@ pub struct Statement {
     /// Steps kept and taken back; SUR only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
+    /// Steps of each kind; certified GeoDP only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub polar: Option<PolarSummary>,
     /// What a reader must know: a δ too large, a seed.
     pub warnings: Vec<String>,
     /// The noisy accuracy that was released; its cost is in the claims.
@@ -161,6 +165,7 @@ impl Statement {
                 .as_ref()
                 .map(|importance| importance.candidate_rate),
             selection,
+            polar: None,
             warnings: plan.warnings().to_vec(),
             accuracy: None,
             data_set: None,
@@ -336,6 +341,7 @@ impl Statement {
                 format!("{accepted} accepted, {rejected} rejected; all are charged")
             }),
         );
+        add("steps by kind", self.polar.map(|polar| polar.to_string()));
         add(
             "noise from",
             self.noise_multiplier.map(|_| match self.noise {

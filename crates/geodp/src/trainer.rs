@@ -10,8 +10,8 @@ use crate::plan::{Facts, Plan};
 use crate::select::Selection;
 use crate::step::{PrivateStep, StepContext};
 use crate::watch::Watch;
-use geodp_mechanism::perturb::PolarCounts;
-use geodp_mechanism::{Mechanism, NoiseSource, PolarState};
+use geodp_mechanism::perturb::PolarSummary;
+use geodp_mechanism::{NoiseSource, PolarState};
 use geodp_nn::{BatchOutcome, Evaluation};
 
 /// A training in progress.
@@ -180,11 +180,8 @@ impl<'e> Trainer<'e> {
     }
 
     /// Polar, isotropic and directionless steps so far; certified GeoDP only.
-    pub fn polar_counts(&self) -> Option<PolarCounts> {
-        match self.plan.mechanism() {
-            Mechanism::GeodpCertified(_) => Some(self.private.history.counts),
-            _ => None,
-        }
+    pub fn polar(&self) -> Option<PolarSummary> {
+        self.plan.mechanism().is_polar().then(|| self.private.history.summary())
     }
 
     pub(crate) fn state(&self) -> TrainerState {

@@ -1,19 +1,22 @@
 //! Certified GeoDP in a training: its plan, its ε, its kinds of steps, and what it goes with.
 
 use geodp::Statement;
-use geodp::config::RunConfig;
+use geodp::config::{ModelConfig, RunConfig};
 use geodp::engine::{Engine, EngineError, WeightOf};
 use geodp::importance::ImportanceParams;
 use geodp::optimizer::{Moments, OptimizerKind};
 use geodp::params::{ClipKind, Mechanism, PlanParams};
 use geodp::plan::Facts;
+use geodp::run::{BlockMetrics, Ended, Run};
 use geodp::sampler::Sampling;
 use geodp::select::SelectParams;
 use geodp::trainer::Trainer;
-use geodp::watch::Silent;
-use geodp_account::Kind;
+use geodp::watch::{Observer, Progress, Silent};
+use geodp_account::{Arithmetic, Kind, Ledger};
 use geodp_mechanism::{NoiseSource, PolarSettings};
 use geodp_nn::BatchOutcome;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 const DIM: usize = 30;
 const RECORDS: u64 = 2_000;
@@ -115,14 +118,17 @@ fn kinds_of_steps_follow_the_training() {
     let noise = NoiseSource::from_seed(1);
     let mut trainer = Trainer::new(plan, &Pull, vec![0.0; DIM], noise).unwrap();
     while trainer.step(&mut Silent).unwrap().is_some() {}
-    let counts = trainer.polar_counts().unwrap();
+    let summary = trainer.polar().unwrap();
+    let counts = summary.counts;
     assert_eq!(counts.polar + counts.isotropic + counts.directionless, 60);
     assert!(counts.polar > 5 && counts.isotropic > 5, "{counts:?}");
+    let ratio = summary.mean_ratio.unwrap();
+    assert!(ratio > 1.0 && ratio < 1.2, "{summary}");
     let off: f32 = trainer.weights().iter().map(|w| (w - 1.0).powi(2)).sum::<f32>().sqrt();
     assert!(off < 0.3, "{off}");
     let plan = params(Mechanism::Dp).check(Pull.facts()).unwrap();
     let dp = Trainer::new(plan, &Pull, vec![0.0; DIM], NoiseSource::from_seed(1)).unwrap();
-    assert_eq!(dp.polar_counts(), None);
+    assert_eq!(dp.polar(), None);
 }
 
 #[test]
@@ -150,6 +156,101 @@ fn goes_with_every_strategy() {
             }
         }
     }
+}
+
+/// Copies the run's folder at some steps: what a kill at that moment leaves on the disk.
+struct Copies<'a> {
+    from: &'a Path,
+    to: &'a Path,
+    at: &'a [u64],
+}
+
+impl Observer for Copies<'_> {
+    fn on_step(&mut self, progress: &Progress) {
+        if self.at.contains(&progress.step) {
+            let to = self.to.join(progress.step.to_string());
+            std::fs::create_dir(&to).unwrap();
+            for entry in std::fs::read_dir(self.from).unwrap().map(Result::unwrap) {
+                std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+            }
+        }
+    }
+}
+
+/// Runs to the end, killed at some steps and resumed: the same weights, the same kinds of steps, the
+/// same charges. The noise comes from the system, so only key and checkpoint can tell it again.
+fn survives<E: Engine>(
+    create: impl FnOnce(&Path) -> Run<E>,
+    resume: impl Fn(&Path) -> Result<Run<E>, geodp::Error>,
+) {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("run");
+    let at = [5, 20, 33];
+    let mut copies = Copies { from: &folder, to: parent.path(), at: &at };
+    let stop = AtomicBool::new(false);
+    let whole = create(&folder).execute(&mut Silent, &mut copies, &stop).unwrap();
+    let Ended::Finished(whole) = whole else { panic!("not finished") };
+    let counts = whole.statement.polar.unwrap().counts;
+    assert_eq!(counts.polar + counts.isotropic + counts.directionless, 40);
+    assert!(counts.polar > 4 && counts.isotropic > 0, "{counts:?}");
+    for step in at {
+        let copy = parent.path().join(step.to_string());
+        let resumed = resume(&copy).unwrap();
+        assert!(resumed.steps_done() < step, "the copy is from within a block");
+        let ended = resumed.execute(&mut Silent, &mut Silent, &stop).unwrap();
+        let Ended::Finished(resumed) = ended else { panic!("not finished") };
+        assert!(resumed.weights == whole.weights, "killed at step {step}");
+        assert_eq!(resumed.statement, whole.statement, "killed at step {step}");
+        let ledger = |folder: &Path| Ledger::read(&folder.join("ledger.jsonl")).unwrap().records;
+        assert_eq!(ledger(&copy), ledger(&folder));
+        let polar = |metrics: &[BlockMetrics]| metrics.iter().map(|m| m.polar).collect::<Vec<_>>();
+        assert_eq!(polar(&resumed.metrics), polar(&whole.metrics));
+    }
+}
+
+#[test]
+fn killed_and_resumed_runs_make_the_same_steps_with_every_strategy() {
+    let moments = Moments::default();
+    for (optimizer, clip, is, sur) in [
+        (OptimizerKind::Sgd, ClipKind::Flat, false, false),
+        (OptimizerKind::Momentum { momentum: 0.5 }, ClipKind::AutoS, false, true),
+        (OptimizerKind::Adam(moments), ClipKind::Psac, true, false),
+    ] {
+        let mut params = params(certified());
+        params.privacy.clip = clip;
+        params.privacy.importance = is.then(ImportanceParams::default);
+        params.privacy.select = sur.then(SelectParams::default);
+        params.train.optimizer = Some(optimizer);
+        if let OptimizerKind::Adam(_) = optimizer {
+            params.train.learning_rate = Some(0.02);
+        }
+        params.train.steps = Some(40);
+        params.train.checkpoint_every = Some(6);
+        let plan = || params.check(Pull.facts()).unwrap();
+        survives(
+            |folder| Run::create_with(folder, plan(), Pull).unwrap(),
+            |folder| Run::resume_with(folder, plan(), Pull),
+        );
+    }
+}
+
+/// The same with the exact sums of a network.
+#[test]
+fn killed_and_resumed_runs_make_the_same_steps_in_exact_arithmetic() {
+    let mut config = RunConfig::mnist().model(ModelConfig::Logistic).mechanism(certified());
+    config.privacy.noise_multiplier = Some(0.8);
+    config.train.batch = Some(512);
+    config.train.steps = Some(40);
+    config.train.learning_rate = Some(4.0);
+    config.train.checkpoint_every = Some(6);
+    survives(
+        |folder| {
+            let run = Run::create(folder, config).unwrap();
+            assert_eq!(run.plan().arithmetic(), Arithmetic::Exact);
+            run
+        },
+        Run::resume,
+    );
 }
 
 #[test]

@@ -7,10 +7,11 @@
 use super::{dp_direction_mse, not_negative};
 use crate::Error;
 use crate::real::{Real, check_gradient};
+use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
 /// A step of the certified polar mechanism, seen from a clipped mean gradient g.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PolarStep {
     /// a/L: the direction's noise over DP's.
     pub noise_ratio: f64,

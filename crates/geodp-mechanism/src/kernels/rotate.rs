@@ -62,15 +62,23 @@ multiversion!(
 
 #[inline(always)]
 pub(super) fn sum_of_squares_source(values: &[f64]) -> f64 {
+    sum_of_squares_by(values, |x| x)
+}
+
+/// Σ of squares of what `float` makes of each value, by eight chains.
+#[inline(always)]
+pub(super) fn sum_of_squares_by<T: Copy>(values: &[T], float: impl Fn(T) -> f64) -> f64 {
     let mut lanes = [0.0; 8];
     let (blocks, rest) = values.as_chunks::<8>();
     for block in blocks {
-        for (lane, x) in lanes.iter_mut().zip(block) {
-            *lane = f64::mul_add(*x, *x, *lane);
+        for (lane, value) in lanes.iter_mut().zip(block) {
+            let x = float(*value);
+            *lane = f64::mul_add(x, x, *lane);
         }
     }
-    for (lane, x) in lanes.iter_mut().zip(rest) {
-        *lane = f64::mul_add(*x, *x, *lane);
+    for (lane, value) in lanes.iter_mut().zip(rest) {
+        let x = float(*value);
+        *lane = f64::mul_add(x, x, *lane);
     }
     lanes.iter().sum()
 }

@@ -24,6 +24,7 @@
 
 use super::multiversion;
 use super::normal::{BLOCK, HALF, word};
+use super::rotate::sum_of_squares_by;
 
 /// Bound on the error of Z.
 pub(crate) const ERROR: f64 = 1.0 / (1_u64 << 44) as f64;
@@ -63,8 +64,19 @@ multiversion!(
 );
 
 multiversion!(
-    /// Integers as floats, exactly; held to ±2⁵⁰ first.
-    to_floats = to_floats_source; (sums: &[i64], out: &mut [f64])
+    /// The first integer of the pair of these words; `None` if the pair is a suspect.
+    round_first = round_first_source;
+    (first: u64, second: u64, scale: f64, margin: f64) -> Option<i64>
+);
+
+multiversion!(
+    /// Σ of squares of integers, by eight chains; each is held to ±2⁵⁰ first.
+    sum_of_squares = sum_of_squares_source; (sums: &[i64]) -> f64
+);
+
+multiversion!(
+    /// Σ of squares of a release, by eight chains.
+    squares_of_release = squares_of_release_source; (release: &[f32]) -> f64
 );
 
 /// Two draws before rounding, and the −2 ln U they come from.
@@ -234,10 +246,21 @@ fn release_shrunk_source(sums: &[i64], shrink: f64, noise: &[i64], unit: f64, ou
 }
 
 #[inline(always)]
-fn to_floats_source(sums: &[i64], out: &mut [f64]) {
-    for (out, sum) in out.iter_mut().zip(sums) {
-        *out = float(held(*sum));
-    }
+fn round_first_source(first: u64, second: u64, scale: f64, margin: f64) -> Option<i64> {
+    let pair = pair(first, second, scale);
+    let (cosine, from_cosine) = round(pair.cosine);
+    let from_sine = round(pair.sine).1;
+    (!is_suspect(pair.square, [from_cosine, from_sine], margin)).then_some(cosine)
+}
+
+#[inline(always)]
+fn sum_of_squares_source(sums: &[i64]) -> f64 {
+    sum_of_squares_by(sums, |sum| float(held(sum)))
+}
+
+#[inline(always)]
+fn squares_of_release_source(release: &[f32]) -> f64 {
+    sum_of_squares_by(release, f64::from)
 }
 
 /// One pair of Z as the block sees it, with −2 ln U: for tests of its error.

@@ -224,9 +224,8 @@ pub fn release_scalar(
     step: u64,
     chunk: u64,
 ) -> Result<i64, Error> {
-    let mut draw = [0];
-    noise.stream(purpose, step, chunk)?.fill_rounded(law, &mut draw);
-    Ok(sum.saturating_add(draw[0]))
+    let draw = noise.stream(purpose, step, chunk)?.first_rounded(law);
+    Ok(sum.saturating_add(draw))
 }
 
 fn check_lengths(sums: &[i64], out: &[f32]) -> Result<(), Error> {

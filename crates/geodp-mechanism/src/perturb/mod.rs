@@ -21,7 +21,8 @@ pub use exact::{ExactGaussian, ExactMean, PerturbSum, mean_into, release_scalar}
 pub use gaussian::Gaussian;
 pub use geometric::{Geometric, assumed_turn};
 pub use polar::{
-    CertifiedPolar, PolarCounts, PolarParams, PolarRelease, PolarSettings, PolarState, StepKind,
+    CertifiedPolar, PolarCounts, PolarParams, PolarRelease, PolarSettings, PolarState,
+    PolarSummary, StepKind,
 };
 
 use crate::Error;

@@ -27,7 +27,7 @@ use super::{
 use crate::Error;
 use crate::clip::Sensitivity;
 use crate::exact::{Grid, RoundedNormal};
-use crate::kernels::rotate::{CHUNK, sum_of_squares};
+use crate::kernels::rotate::CHUNK;
 use crate::kernels::{Level, rounded};
 use crate::noise::{NoiseSource, Purpose};
 use crate::real::{Real, check_gradient};
@@ -37,7 +37,7 @@ mod estimate;
 mod settings;
 #[cfg(test)]
 mod tests;
-pub use estimate::{PolarCounts, PolarState};
+pub use estimate::{PolarCounts, PolarState, PolarSummary};
 pub use settings::{PolarParams, PolarSettings};
 
 /// Largest magnitude and coordinate: a larger one is held there.
@@ -137,21 +137,21 @@ impl CertifiedPolar {
             }
         }
         let polar = state.expects_ratio_below(self.params.most_ratio, self.radius_loss());
-        if polar {
+        let release = if polar {
             let (magnitude, radius) = self.release_polar(sums, noise, step, out)?;
             let in_units_of_c = |units: i64| units as f64 / self.grid.most() as f64;
             state.saw_magnitude(in_units_of_c(magnitude), self.noise_multiplier);
             let kind = if radius.is_some() { StepKind::Polar } else { StepKind::Directionless };
-            state.count(kind);
             let (magnitude, radius) = (Some(in_units_of_c(magnitude)), radius.map(in_units_of_c));
-            Ok(PolarRelease { kind, magnitude, radius })
+            PolarRelease { kind, magnitude, radius }
         } else {
             self.isotropic.release_into(sums, noise, step, out)?;
             let unit = self.isotropic.unit() * self.grid.most() as f64;
             state.saw_vector(squares(out) / (unit * unit), self.dim, self.noise_multiplier);
-            state.count(StepKind::Isotropic);
-            Ok(PolarRelease { kind: StepKind::Isotropic, magnitude: None, radius: None })
-        }
+            PolarRelease { kind: StepKind::Isotropic, magnitude: None, radius: None }
+        };
+        state.count(&release);
+        Ok(release)
     }
 
     /// tσ + 1: what lies between the magnitude and the radius, in units of C, but for rounding.
@@ -294,12 +294,7 @@ fn slack(dim: usize) -> f64 {
 /// ‖s‖ in units, coordinates held to ±2⁵⁰.
 fn norm(sums: &[i64]) -> f64 {
     let level = Level::best();
-    let of_chunk = |chunk: &[i64]| {
-        let mut floats = [0.0; CHUNK];
-        rounded::to_floats(level, chunk, &mut floats[..chunk.len()]);
-        sum_of_squares(level, &floats[..chunk.len()])
-    };
-    total(sums, of_chunk).sqrt()
+    total(sums, |chunk| rounded::sum_of_squares(level, chunk)).sqrt()
 }
 
 /// The magnitude as an integer, held to 2⁵⁰.
@@ -310,26 +305,25 @@ fn rounded_norm(norm: f64) -> i64 {
 /// Σ x² of a release.
 fn squares(release: &[f32]) -> f64 {
     let level = Level::best();
-    let of_chunk = |chunk: &[f32]| {
-        let mut floats = [0.0; CHUNK];
-        floats.iter_mut().zip(chunk).for_each(|(float, x)| *float = f64::from(*x));
-        sum_of_squares(level, &floats[..chunk.len()])
-    };
-    total(release, of_chunk)
+    total(release, |chunk| rounded::squares_of_release(level, chunk))
 }
 
-/// The sum over chunks, in their order, with Neumaier's compensation: the same bits for any number
-/// of threads, and an error that does not grow with their count.
+/// The sum over chunks, in their order: the same bits for any number of threads.
 fn total<T: Sync>(values: &[T], of_chunk: impl Fn(&[T]) -> f64 + Send + Sync) -> f64 {
-    let totals: Vec<f64> = if values.len() < PARALLEL_FROM {
-        values.chunks(CHUNK).map(of_chunk).collect()
+    if values.len() < PARALLEL_FROM {
+        compensated(values.chunks(CHUNK).map(of_chunk))
     } else {
-        values.par_chunks(CHUNK).map(of_chunk).collect()
-    };
+        let totals: Vec<f64> = values.par_chunks(CHUNK).map(of_chunk).collect();
+        compensated(totals.into_iter())
+    }
+}
+
+/// Neumaier's sum of numbers ≥ 0, whose error does not grow with their count.
+fn compensated(parts: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
-    for part in totals {
+    for part in parts {
         let next = sum + part;
-        // All parts are ≥ 0, so the larger one decides what the addition lost.
+        // The larger one decides what the addition lost.
         lost += if sum >= part { (sum - next) + part } else { (part - next) + sum };
         sum = next;
     }

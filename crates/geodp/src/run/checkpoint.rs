@@ -64,6 +64,7 @@ pub(crate) struct Strategy {
     squared_norm_bits: Option<u64>,
     squared_norm_variance_bits: u64,
     polar: PolarCounts,
+    polar_ratio_total_bits: u64,
 }
 
 impl Position {
@@ -77,6 +78,7 @@ impl Position {
             squared_norm_bits: at.history.squared_norm.map(f64::to_bits),
             squared_norm_variance_bits: at.history.variance.to_bits(),
             polar: at.history.counts,
+            polar_ratio_total_bits: at.history.ratio_total.to_bits(),
         };
         Self { step: at.step, strategy, ..self.clone() }
     }
@@ -92,6 +94,7 @@ impl Position {
                 squared_norm: strategy.squared_norm_bits.map(f64::from_bits),
                 variance: f64::from_bits(strategy.squared_norm_variance_bits),
                 counts: strategy.polar,
+                ratio_total: f64::from_bits(strategy.polar_ratio_total_bits),
             },
             optimizer: OptimizerScalars {
                 steps: strategy.optimizer_steps,
@@ -191,6 +194,7 @@ mod tests {
                     squared_norm_bits: Some(0.3_f64.to_bits()),
                     squared_norm_variance_bits: 0.7_f64.to_bits(),
                     polar: PolarCounts { polar: 5, isotropic: 6, directionless: 1 },
+                    polar_ratio_total_bits: 5.5_f64.to_bits(),
                 },
                 ledger_records: 3,
                 ledger_head: "h".into(),
@@ -218,6 +222,7 @@ mod tests {
                 squared_norm: Some(-1.0 / 7.0),
                 variance: 1e-9 / 3.0,
                 counts: PolarCounts { polar: 4, isotropic: 2, directionless: 1 },
+                ratio_total: 13.0 / 3.0,
             },
             optimizer: OptimizerScalars { steps: 3, noise_variance: 1e-17 / 3.0 },
         };

@@ -13,24 +13,27 @@ use crate::report::{self, ReportInputs};
 use crate::select::Selection;
 use crate::statement::Statement;
 use crate::watch::{Observer, Watch};
+use geodp_mechanism::perturb::PolarSummary;
 use std::path::Path;
 
 /// What the steps came to.
 pub(super) struct Trained {
     pub(super) weights: Vec<f32>,
     pub(super) selection: Option<Selection>,
+    pub(super) polar: Option<PolarSummary>,
 }
 
 pub(super) fn finish(
     log: RunLog,
     engine: &dyn Engine,
     config_toml: &str,
-    Trained { weights, selection }: Trained,
+    Trained { weights, selection, polar }: Trained,
     watch: &dyn Watch,
     observer: &mut dyn Observer,
 ) -> Result<Finished, Error> {
     let RunLog { folder, plan, ledger, charged, metrics, released, .. } = log;
     let mut statement = Statement::of(&plan, ledger.account(), charged, selection)?;
+    statement.polar = polar;
     statement.accuracy = released;
     statement.data_set = super::data_ledger::total(&plan)?;
     let model = engine

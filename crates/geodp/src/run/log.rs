@@ -168,7 +168,7 @@ impl RunLog {
             },
             test: self.measure(trainer, first, step)?,
             selection: trainer.selection(),
-            polar: trainer.polar_counts(),
+            polar: trainer.polar(),
             ..summary.metrics()
         };
         follow::keep(&self.folder, step, watch)?;

@@ -9,7 +9,7 @@ use crate::Error;
 use crate::config::TestIs;
 use crate::select::Selection;
 use geodp_account::Claim;
-use geodp_mechanism::perturb::PolarCounts;
+use geodp_mechanism::perturb::PolarSummary;
 use geodp_nn::BatchOutcome;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -50,7 +50,7 @@ pub struct BlockMetrics {
     pub selection: Option<Selection>,
     /// Polar, isotropic and directionless steps since the start; certified GeoDP only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub polar: Option<PolarCounts>,
+    pub polar: Option<PolarSummary>,
 }
 
 impl BlockMetrics {

@@ -186,6 +186,7 @@ impl<E: Engine> Run<E> {
         let result = finish::Trained {
             weights: trainer.released_weights().to_vec(),
             selection: trainer.selection(),
+            polar: trainer.polar(),
         };
         log.release_accuracy(&last_noise)?;
         let finished = finish::finish(log, &engine, &text, result, watch, observer)?;

@@ -50,8 +50,10 @@ impl Review {
         let settled = ledger.header.run.as_ref().and_then(|run| run.noise_multiplier);
         let plan = super::open::plan_of(&engine)?.settled_as(settled);
         let step = position.step;
-        let selection = plan.strategies.select.as_ref().map(|_| position.state().selection);
+        let state = position.state();
+        let selection = plan.strategies.select.as_ref().map(|_| state.selection);
         let mut statement = Statement::of(&plan, &ledger.account()?, ledger.steps(), selection)?;
+        statement.polar = plan.mechanism().is_polar().then(|| state.history.summary());
         statement.accuracy = released(folder).filter(|_| plan.protection.accuracy().is_some());
         if plan.ledger.file.as_ref().is_some_and(|file| file.exists()) {
             statement.data_set = super::data_ledger::total(&plan)?;

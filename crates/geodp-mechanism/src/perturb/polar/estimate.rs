@@ -8,7 +8,7 @@
 //! filter), and at least a tenth. So a precise magnitude counts at once, and a single isotropic
 //! release in high dimension says little. a is taken two standard deviations low.
 
-use super::StepKind;
+use super::{PolarRelease, StepKind};
 use serde::{Deserialize, Serialize};
 
 /// Least weight of the newest step.
@@ -29,6 +29,26 @@ pub struct PolarCounts {
     pub directionless: u64,
 }
 
+/// How the steps of a training went. Public.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct PolarSummary {
+    /// Steps of each kind.
+    #[serde(flatten)]
+    pub counts: PolarCounts,
+    /// Mean m̃/L of the polar steps, by which their direction has more noise than DP's; `None`
+    /// before the first.
+    #[serde(default)]
+    pub mean_ratio: Option<f64>,
+}
+
+impl std::fmt::Display for PolarSummary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let PolarCounts { polar, isotropic, directionless } = self.counts;
+        write!(f, "{polar} polar, {isotropic} isotropic, {directionless} without direction")?;
+        self.mean_ratio.map_or(Ok(()), |ratio| write!(f, ", mean a/L {ratio:.3}"))
+    }
+}
+
 /// The running estimate of a²/C². Made of releases only; a checkpoint keeps it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PolarState {
@@ -38,9 +58,18 @@ pub struct PolarState {
     pub variance: f64,
     /// Steps of each kind.
     pub counts: PolarCounts,
+    /// Σ m̃/L over the polar steps.
+    pub ratio_total: f64,
 }
 
 impl PolarState {
+    /// How the steps went so far.
+    pub fn summary(&self) -> PolarSummary {
+        let polar = self.counts.polar;
+        let mean_ratio = (polar > 0).then(|| self.ratio_total / polar as f64);
+        PolarSummary { counts: self.counts, mean_ratio }
+    }
+
     /// a/C as far as releases tell, lowered by its uncertainty.
     pub fn cautious_norm(&self) -> f64 {
         let squared = self.squared_norm.unwrap_or(0.0) - CAUTION * self.variance.sqrt();
@@ -80,11 +109,14 @@ impl PolarState {
         self.variance = (1.0 - weight).powi(2) * expected + weight * weight * variance;
     }
 
-    pub(super) fn count(&mut self, kind: StepKind) {
-        match kind {
+    pub(super) fn count(&mut self, release: &PolarRelease) {
+        match release.kind {
             StepKind::Polar => self.counts.polar += 1,
             StepKind::Isotropic => self.counts.isotropic += 1,
             StepKind::Directionless => self.counts.directionless += 1,
+        }
+        if let (Some(magnitude), Some(radius)) = (release.magnitude, release.radius) {
+            self.ratio_total += magnitude / radius;
         }
     }
 }
