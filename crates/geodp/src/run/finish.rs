@@ -5,7 +5,7 @@
 
 use super::log::RunLog;
 use super::metrics::BlockMetrics;
-use super::{Finished, files, follow, open};
+use super::{Finished, files, follow, key};
 use crate::Error;
 use crate::config::TestIs;
 use crate::engine::{About, Engine};
@@ -14,7 +14,6 @@ use crate::select::Selection;
 use crate::statement::Statement;
 use crate::watch::{Observer, Watch};
 use geodp_mechanism::perturb::PolarSummary;
-use std::path::Path;
 
 /// What the steps came to.
 pub(super) struct Trained {
@@ -63,14 +62,10 @@ pub(super) fn finish(
     let json = serde_json::to_string_pretty(&statement)
         .map_err(|e| Error::Plan(format!("the statement cannot be written as JSON: {e}")))?;
     files::write_atomically(&folder.join("statement.json"), json.as_bytes())?;
-    delete_key(&folder)?;
+    // It has served: without it nobody can subtract the noise.
+    key::destroy(&folder)?;
     follow::forget(&folder, None)?;
     Ok(Finished { statement, metrics, weights })
-}
-
-/// The noise's key has served: without it nobody can subtract the noise.
-pub(super) fn delete_key(folder: &Path) -> Result<(), Error> {
-    files::destroy(&open::key_path(folder))
 }
 
 /// A loud word if the model does no better than always answering the commonest class.

@@ -30,6 +30,7 @@ pub(crate) mod files;
 mod finish;
 mod follow;
 pub(crate) mod identity;
+mod key;
 mod log;
 pub mod metrics;
 mod open;

@@ -8,7 +8,7 @@ use super::configured::Configured;
 use super::files::{self, FolderLock};
 use super::identity::{self, DataKey};
 use super::log::RunLog;
-use super::{Run, data_ledger, finish, follow, metrics};
+use super::{Run, data_ledger, follow, key, metrics};
 use crate::Error;
 use crate::config::{RunConfig, TestIs};
 use crate::engine::Engine;
@@ -16,10 +16,9 @@ use crate::optimizer::Optimizer;
 use crate::params::{PrivacyParams, TrainParams};
 use crate::plan::Plan;
 use geodp_account::Ledger;
-use geodp_mechanism::{NoiseSource, Origin};
+use geodp_mechanism::NoiseSource;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
-use zeroize::Zeroizing;
+use std::path::Path;
 
 impl Run {
     /// Fills in what the config leaves open and checks everything, then makes the folder and writes
@@ -103,7 +102,7 @@ impl<E: Engine> Run<E> {
             |reason: &str| Error::NotResumable { folder: folder.to_owned(), reason: reason.into() };
         if folder.join("statement.json").exists() {
             // It may have been killed after its last word and before it deleted the key.
-            finish::delete_key(folder)?;
+            key::destroy(folder)?;
             follow::forget(folder, None)?;
             return Err(refuse("the run is finished; its results are in the folder"));
         }
@@ -123,13 +122,16 @@ impl<E: Engine> Run<E> {
         let ledger = Ledger::read(&path)?;
         identity::check_folder(folder, &text, &ledger, &checkpoint.position)?;
         identity::check_data(folder, &checkpoint.position, &engine.fingerprint())?;
+        let hash = &checkpoint.position.noise;
         let noise = match plan.seed {
-            Some(seed) => NoiseSource::from_seed(seed),
-            None => read_key(&key_path(folder))?,
+            Some(seed) => {
+                Some(NoiseSource::from_seed(seed)).filter(|n| identity::noise_hash(n) == *hash)
+            }
+            None => key::read(folder, hash)?,
         };
-        if checkpoint.position.noise != identity::noise_hash(&noise) {
+        let Some(noise) = noise else {
             return Err(refuse("noise.key is not the key the run began with"));
-        }
+        };
         data_ledger::check_known(&plan, &checkpoint.position.run, folder)?;
         let settled = ledger.header.run.and_then(|run| run.noise_multiplier);
         let mut log = RunLog::open(folder, plan.settled_as(settled), &checkpoint.position)?;
@@ -142,7 +144,8 @@ impl<E: Engine> Run<E> {
 
     /// Where program, arithmetic or processor are others than before, the steps since the checkpoint
     /// will have other bits: the old noise on other gradients would tell the difference. So they get
-    /// noise from a new key, and are paid for again.
+    /// noise from a new key, and are paid for again: first paid for, then the key, then the checkpoint
+    /// that names it ([`key`]).
     fn on_this_machine(mut self) -> Result<Self, Error> {
         let machine = identity::machine(self.log.plan.protection.terms().arithmetic);
         if self.start.position.machine == machine {
@@ -151,7 +154,7 @@ impl<E: Engine> Run<E> {
         self.log.charge_again()?;
         if self.log.plan.seed.is_none() {
             self.noise = NoiseSource::from_os()?;
-            write_key(&self.log.folder, &self.noise)?;
+            key::write_next(&self.log.folder, &self.noise)?;
         }
         self.start.position = Position {
             machine,
@@ -162,6 +165,7 @@ impl<E: Engine> Run<E> {
         };
         self.log.position = self.start.position.clone();
         self.start.write(&self.log.folder.join("checkpoint"))?;
+        key::promote(&self.log.folder)?;
         Ok(self)
     }
 
@@ -177,7 +181,7 @@ impl<E: Engine> Run<E> {
             Some(seed) => NoiseSource::from_seed(seed),
             None => {
                 let noise = NoiseSource::from_os()?;
-                write_key(folder, &noise)?;
+                key::write(folder, &noise)?;
                 noise
             }
         };
@@ -256,19 +260,6 @@ fn own_text(plan: &Plan, engine: &dyn Engine) -> Result<String, Error> {
     toml::to_string_pretty(&own).map_err(|e| Error::Plan(format!("config: {e}")))
 }
 
-pub(super) fn key_path(folder: &Path) -> PathBuf {
-    folder.join("noise.key")
-}
-
-fn write_key(folder: &Path, noise: &NoiseSource) -> Result<(), Error> {
-    files::write_secret(&key_path(folder), &*Zeroizing::new(noise.secret_key()))
-}
-
-fn read_key(path: &Path) -> Result<NoiseSource, Error> {
-    let key = identity::read_32_bytes(path)?;
-    Ok(NoiseSource::from_secret_key(*key, Origin::OperatingSystem))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,7 +302,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join("run");
         stopped(&folder, None);
-        let (key, ledger) = (key_path(&folder), folder.join("ledger.jsonl"));
+        let (key, ledger) = (folder.join("noise.key"), folder.join("ledger.jsonl"));
         let (before, charged) = (std::fs::read(&key).unwrap(), Ledger::read(&ledger).unwrap());
         drop(Run::resume(&folder).unwrap());
         assert_eq!(std::fs::read(&key).unwrap(), before, "the same machine keeps its key");
@@ -344,6 +335,60 @@ mod tests {
         checkpoint.write(&path).unwrap();
         let refusal = Run::resume(&folder).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(refusal.contains("belongs to another run"), "{refusal}");
+    }
+
+    /// Wherever the exchange of keys is cut off, the run resumes, what was paid stays paid, and no
+    /// noise is made with a key that another step's noise was made with.
+    #[test]
+    fn a_crash_while_the_key_is_exchanged_leaves_a_run_that_resumes() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("run");
+        stopped(&folder, None);
+        as_if_elsewhere(&folder);
+        let names = ["checkpoint", "ledger.jsonl", "noise.key"];
+        let look = || names.map(|name| std::fs::read(folder.join(name)).unwrap());
+        let [old_checkpoint, _, old_key] = look();
+        drop(Run::resume(&folder).unwrap());
+        let [new_checkpoint, new_ledger, new_key] = look();
+        let next = || folder.join("noise.key.next");
+        assert!(!next().exists() && new_key != old_key);
+        // Which checkpoint, ledger, key and next key a crash leaves, in the order of writing.
+        let crashes = [
+            (&old_checkpoint, &new_ledger, Some(&old_key), None),
+            (&old_checkpoint, &new_ledger, Some(&old_key), Some(&new_key)),
+            (&new_checkpoint, &new_ledger, Some(&old_key), Some(&new_key)),
+            (&new_checkpoint, &new_ledger, None, Some(&new_key)),
+        ];
+        for (at, (checkpoint, ledger, key, next_key)) in crashes.into_iter().enumerate() {
+            std::fs::write(folder.join("checkpoint"), checkpoint).unwrap();
+            std::fs::write(folder.join("ledger.jsonl"), ledger).unwrap();
+            for (path, bytes) in [(folder.join("noise.key"), key), (next(), next_key)] {
+                let _ = std::fs::remove_file(&path);
+                if let Some(bytes) = bytes {
+                    std::fs::write(path, bytes).unwrap();
+                }
+            }
+            drop(Run::resume(&folder).unwrap_or_else(|error| panic!("crash {at}: {error}")));
+            let [_, resumed_ledger, resumed_key] = look();
+            assert!(!next().exists(), "crash {at}");
+            assert_ne!(resumed_key, old_key, "crash {at}: old noise on other bits");
+            if at < 2 {
+                // No checkpoint named the next key: another is drawn, and the replay is paid again.
+                assert_ne!(resumed_key, new_key, "crash {at}");
+                assert!(resumed_ledger.len() > new_ledger.len(), "crash {at}");
+            } else {
+                assert_eq!((resumed_key, resumed_ledger), (new_key.clone(), new_ledger.clone()));
+            }
+        }
+        // Without either key the run is refused, as ever.
+        std::fs::write(folder.join("noise.key"), [7; 32]).unwrap();
+        std::fs::write(next(), [8; 32]).unwrap();
+        let refused = Run::resume(&folder).map(drop).unwrap_err().to_string();
+        assert!(refused.contains("noise.key"), "{refused}");
+        std::fs::write(folder.join("noise.key"), &new_key).unwrap();
+        let run = Run::resume(&folder).unwrap();
+        run.execute(&mut Silent, &mut Silent, &AtomicBool::new(false)).unwrap();
+        assert!(!folder.join("noise.key").exists() && !next().exists());
     }
 
     /// σ is what the ledger says, whatever this version would calibrate.
