@@ -91,6 +91,30 @@ fn geodp_is_never_certified() {
     }
 }
 
+/// Certified GeoDP costs what DP costs, up to the part of δ that is set aside and named; a target is
+/// met by the same noise to a thousandth.
+#[test]
+fn certified_geodp_costs_what_dp_costs_and_names_its_part_of_delta() {
+    let upper = |report: &Value| report["claims"][0]["epsilon"]["upper"].as_f64().unwrap();
+    let part = |report: &Value| report["delta_of_misses"].as_f64().unwrap();
+    let (dp, report) = (json(RUN), json(&format!("{RUN} --mechanism geodp-certified")));
+    assert_eq!(report["claims"][0]["kind"], "certified");
+    assert_eq!(report["claims"].as_array().unwrap().len(), 1);
+    assert!(dp.get("delta_of_misses").is_none());
+    assert!(upper(&report) > upper(&dp) && upper(&report) < 1.005 * upper(&dp), "{report}");
+    assert!(part(&report) > 0.8e-7 && part(&report) <= 1e-7, "{report}");
+    let line = "plan --epsilon 3 --delta 1e-5 --records 60000 --batch 600 --epochs 10";
+    let (dp, report) = (json(line), json(&format!("{line} --mechanism geodp-certified")));
+    assert!((2.99..=3.0).contains(&upper(&report)), "{report}");
+    assert!(part(&report) > 0.8e-7 && part(&report) <= 1e-7, "{report}");
+    let sigma = |report: &Value| report["noise_multiplier"].as_f64().unwrap();
+    assert!(sigma(&report) >= sigma(&dp) && sigma(&report) < 1.003 * sigma(&dp), "{report}");
+    let text = String::from_utf8(geodp(&format!("{line} --mechanism geodp-certified")).stdout);
+    let text = text.unwrap();
+    assert!(text.contains("certified ε = ") && text.contains("of δ, "), "{text}");
+    assert!(!text.contains("no certified"), "{text}");
+}
+
 /// Whatever is printed bounds what was spent: an ε of 3.4e-5 does not read as 0.
 #[test]
 fn a_small_epsilon_is_not_printed_as_zero() {
@@ -114,6 +138,8 @@ fn bad_input_exits_with_two() {
         "account --sample-rate 0.1 --noise-multiplier 1 --steps 10 --delta 1e-5 --mechanism geodp",
         "account --sample-rate 0.1 --noise-multiplier 1 --steps 10 --delta 1e-5 --beta 0.1 --dim 3",
         "account --sample-rate 0.1 --noise-multiplier 1 --steps 10 --delta 1e-5 --mechanism geodp --beta 2 --dim 3",
+        "account --sample-rate 0.1 --noise-multiplier 1 --steps 10 --delta 1e-5 --mechanism geodp-certified --beta 0.1",
+        "account --sample-rate 0.1 --noise-multiplier 1 --steps 10 --delta 1e-5 --mechanism geodp-certified --adjacency replace-one",
         "plan --epsilon -1 --delta 1e-5 --records 100 --batch 10 --steps 10",
         "plan --epsilon 0 --delta 1e-5 --records 100 --batch 10 --steps 10",
         "plan --epsilon 1 --delta 1e-5 --records 100 --batch 1000 --steps 10",

@@ -1,13 +1,14 @@
 //! `geodp account`: what a run's noise, rate and steps cost.
 //!
 //! The events are those a training would write into its ledger, and the claims are made of them in the
-//! same place. DP-SGD's is certified; GeoDP's are not.
+//! same place. DP-SGD's and certified GeoDP's is certified; GeoDP's are not.
 
-use crate::failure::bad_input;
+use crate::failure::{bad_input, classify};
 use geodp::plan::Noise;
 use geodp::sampler::{Draw, Sampling};
 use geodp_account::{
     Account, Adjacency, Arithmetic, Claim, Denominator, Event, Kind, Method, Terms,
+    delta_of_misses, rounded_up,
 };
 use geodp_mechanism::Mechanism;
 use serde::Serialize;
@@ -43,8 +44,8 @@ pub(crate) struct Args {
 /// What a step releases: shared with `plan`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Release {
-    /// Mechanism: dp or geodp.
-    #[arg(long, value_parser = ["dp", "geodp"], default_value = "dp",
+    /// Mechanism: dp, geodp or geodp-certified.
+    #[arg(long, value_parser = ["dp", "geodp", "geodp-certified"], default_value = "dp",
           requires_ifs = [("geodp", "beta"), ("geodp", "dim")])]
     mechanism: String,
     /// GeoDP's bounding factor, in (0, 1].
@@ -70,12 +71,10 @@ impl Release {
         }
     }
 
-    /// The event of a step at rate q with multiplier σ.
-    fn event(&self, rate: f64, sigma: f64) -> anyhow::Result<Event> {
+    /// The noise with multiplier σ.
+    fn noise(&self, sigma: f64) -> anyhow::Result<Option<Noise>> {
         let (mechanism, dim) = self.mechanism()?;
-        let noise = Noise::of(mechanism, sigma, dim.unwrap_or(0) as usize);
-        let draw = Draw { sampling: Sampling::Poisson, rate };
-        Ok(noise.map_or(Event::NoPrivacy, |noise| noise.event(draw)))
+        Ok(Noise::of(mechanism, sigma, dim.unwrap_or(0) as usize))
     }
 }
 
@@ -88,13 +87,29 @@ struct Report {
     steps: u64,
     delta: f64,
     claims: Vec<Claim>,
+    /// The part of δ that covers releases beyond the Gaussian; certified GeoDP only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta_of_misses: Option<f64>,
+}
+
+/// (1 + e^ε)·T·δ₁ of a certified claim: the part of δ that covers steps which release more than their
+/// Gaussian accounts for.
+pub(crate) fn misses(noise: Option<&Noise>, steps: u64, claims: &[Claim]) -> Option<f64> {
+    let miss = noise.map(Noise::miss).filter(|miss| *miss > 0.0)?;
+    Some(delta_of_misses(miss * steps as f64, claims.first()?.upper()))
 }
 
 /// One line for each claim, with its kind; then where the truth lies and what is assumed.
-pub(crate) fn print(claims: &[Claim]) {
+pub(crate) fn print(claims: &[Claim], delta_of_misses: Option<f64>) {
     for claim in claims {
         println!("{claim}");
         println!("  the truth lies in {}", claim.epsilon());
+        if let Some(delta) = delta_of_misses {
+            println!(
+                "  of δ, {} covers steps whose public radius is not below the private one",
+                rounded_up(delta)
+            );
+        }
         if let Some(assumption) = claim.assumption() {
             println!("  if {assumption}");
         }
@@ -107,7 +122,6 @@ pub(crate) fn print(claims: &[Claim]) {
 
 pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let (sample_rate, noise_multiplier) = (args.sample_rate, args.noise_multiplier);
-    let event = args.release.event(sample_rate, noise_multiplier)?;
     let terms = Terms {
         adjacency: args.adjacency,
         delta: args.delta,
@@ -115,11 +129,27 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
         denominator: Denominator::ExpectedBatch,
         noise_draws: 0,
     };
-    let mut account = Account::new(terms).with_method(args.accountant);
-    account.charge(&event, args.steps).map_err(bad_input)?;
-    let claims = account.claims().map_err(bad_input)?;
+    let draw = Draw { sampling: Sampling::Poisson, rate: sample_rate };
+    let claims_of = |noise: &Option<Noise>| {
+        let event = noise.map_or(Event::NoPrivacy, |noise| noise.event(draw));
+        let mut account = Account::new(terms).with_method(args.accountant);
+        account.charge(&event, args.steps)?;
+        account.claims()
+    };
+    let noise = match args.release.noise(noise_multiplier)? {
+        // The chance of a miss follows from what the same σ costs without.
+        Some(noise) if noise.mechanism().is_polar() => {
+            let gaussian = Some(Noise::Gaussian { multiplier: noise_multiplier });
+            let claims = claims_of(&gaussian).map_err(bad_input)?;
+            let epsilon = claims.first().map_or(f64::INFINITY, Claim::upper);
+            Some(noise.with_miss_beside(args.delta, args.steps, epsilon).map_err(classify)?)
+        }
+        other => other,
+    };
+    let claims = claims_of(&noise).map_err(bad_input)?;
+    let delta_of_misses = misses(noise.as_ref(), args.steps, &claims);
     if !json {
-        print(&claims);
+        print(&claims, delta_of_misses);
         return Ok(());
     }
     let report = Report {
@@ -130,6 +160,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
         steps: args.steps,
         delta: args.delta,
         claims,
+        delta_of_misses,
     };
     println!("{}", serde_json::to_string_pretty(&report)?);
     Ok(())

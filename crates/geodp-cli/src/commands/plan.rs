@@ -1,9 +1,10 @@
 //! `geodp plan`: how much noise a budget needs, and what other budgets would buy.
 //!
 //! The plan is the one that `geodp train` would make of these numbers, and its claims are what that
-//! training would state. With `--mechanism geodp` the target is the *conditional* ε.
+//! training would state. With `--mechanism geodp` the target is the *conditional* ε; with
+//! `--mechanism geodp-certified` it is certified, and part of δ is set aside.
 
-use crate::commands::account::{Release, print};
+use crate::commands::account::{Release, misses, print};
 use crate::failure::{bad_input, classify};
 use geodp::plan::Facts;
 use geodp::{Plan, PlanParams, Statement};
@@ -51,6 +52,9 @@ struct Report {
     noise_multiplier: f64,
     adjacency: Option<Adjacency>,
     claims: Vec<Claim>,
+    /// The part of δ that covers releases beyond the Gaussian; certified GeoDP only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta_of_misses: Option<f64>,
     budgets: Vec<Row>,
 }
 
@@ -71,6 +75,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let sigma_of = |plan: &Plan| plan.noise_multiplier().unwrap_or(0.0);
     let noise_multiplier = sigma_of(&plan);
     let statement = Statement::new(&plan, steps, None).map_err(classify)?;
+    let delta_of_misses = misses(plan.protection().noise(), steps, &statement.claims);
     let budgets = BUDGETS
         .into_iter()
         .map(|epsilon| {
@@ -88,6 +93,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
             noise_multiplier,
             adjacency: statement.adjacency,
             claims: statement.claims,
+            delta_of_misses,
             budgets,
         };
         println!("{}", serde_json::to_string_pretty(&report)?);
@@ -95,7 +101,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     }
     let (sigma, rate) = (rounded_up(noise_multiplier), rounded_up(sample_rate));
     println!("noise multiplier {sigma} for {steps} steps at sample rate {rate}");
-    print(&statement.claims);
+    print(&statement.claims, delta_of_misses);
     let kind = statement.claims.first().map_or(String::new(), |claim| claim.kind().to_string());
     println!("\nwhat a budget buys, for the same steps and rate:");
     println!("  {kind} epsilon   noise multiplier");

@@ -92,9 +92,7 @@ pub(crate) fn settle(
                  batches exchange one for another. Use sampling = \"poisson\"",
             );
         }
-        Noise::Polar { .. } => {
-            noise.with_miss(delta, units, most_epsilon(privacy, &accounting, units)?)?
-        }
+        Noise::Polar { .. } => polar_noise(noise, privacy, &accounting, units)?,
         other => other,
     };
     let noise = noise.with_multiplier(noise_multiplier(privacy, &accounting, noise, units)?);
@@ -114,18 +112,23 @@ pub(crate) fn settle(
     Ok(Some(Settled { noise, accounting }))
 }
 
-/// An ε that the run will not exceed: the target, or what Gaussian noise of the given σ costs, with a
-/// margin for the share of δ that is set aside.
-fn most_epsilon(
+/// Certified GeoDP's noise with δ₁ settled for an ε that the run will not exceed: the target or the
+/// limit, or a little more than what Gaussian noise of the given σ costs.
+fn polar_noise(
+    noise: Noise,
     privacy: &PrivacyParams,
     accounting: &Accounting,
     units: u64,
-) -> Result<f64, Error> {
+) -> Result<Noise, Error> {
+    let delta = accounting.delta;
     let Some(multiplier) = privacy.noise_multiplier.filter(|sigma| *sigma > 0.0) else {
-        return Ok(privacy.epsilon.unwrap_or(DEFAULT_EPSILON));
+        return noise.with_miss(delta, units, privacy.epsilon.unwrap_or(DEFAULT_EPSILON));
     };
     let gaussian = accounting.claim_of(&Noise::Gaussian { multiplier }, units)?.upper();
-    Ok((1.01 * gaussian + 0.01).min(privacy.epsilon_limit.unwrap_or(f64::INFINITY)))
+    match privacy.epsilon_limit {
+        Some(limit) if limit < gaussian => noise.with_miss(delta, units, limit),
+        _ => noise.with_miss_beside(delta, units, gaussian),
+    }
 }
 
 /// A release of the number of right answers, to which a record contributes 0 or 1.

@@ -118,6 +118,26 @@ impl Noise {
         })
     }
 
+    /// The same noise with δ₁ settled where σ is given: `gaussian_epsilon` is what as many steps of
+    /// plain Gaussian noise with this σ cost, and the share of δ set aside costs little more.
+    ///
+    /// # Errors
+    /// A share out of range.
+    pub fn with_miss_beside(
+        self,
+        delta: f64,
+        steps: u64,
+        gaussian_epsilon: f64,
+    ) -> Result<Self, Error> {
+        self.with_miss(delta, steps, 1.01 * gaussian_epsilon + 0.01)
+    }
+
+    /// δ₁: the chance for each step that more is released than its Gaussian accounts for. 0 but for
+    /// certified GeoDP.
+    pub fn miss(&self) -> f64 {
+        if let Self::Polar { miss, .. } = *self { miss } else { 0.0 }
+    }
+
     /// Which kind of ε it buys.
     pub fn kind(&self) -> Kind {
         match self {
