@@ -59,24 +59,24 @@ fn run_tiny(id: &str) -> (tempfile::TempDir, Store) {
 }
 
 #[test]
-fn figure1_has_four_rows_a_point() {
+fn figure1_has_six_rows_a_point() {
     let (_folder, store) = run_tiny("fig1");
-    assert_eq!(csv_rows(&store, "fig1.csv").len(), 4 * 6);
+    assert_eq!(csv_rows(&store, "fig1.csv").len(), 6 * 6);
 }
 
 #[test]
-fn figure3_has_four_rows_a_point_and_nine_panels() {
+fn figure3_has_six_rows_a_point_and_nine_panels() {
     let (_folder, store) = run_tiny("fig3");
-    assert_eq!(csv_rows(&store, "fig3.csv").len(), 4 * 9 * 6);
+    assert_eq!(csv_rows(&store, "fig3.csv").len(), 6 * 9 * 6);
     for letter in 'a'..='i' {
         assert!(store.folder().join(format!("fig3{letter}.svg")).exists());
     }
 }
 
 #[test]
-fn figure4_has_four_rows_a_point() {
+fn figure4_has_six_rows_a_point() {
     let (_folder, store) = run_tiny("fig4");
-    assert_eq!(csv_rows(&store, "fig4.csv").len(), 4 * 3 * 9);
+    assert_eq!(csv_rows(&store, "fig4.csv").len(), 6 * 3 * 9);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn figure6_has_a_row_for_every_size_and_its_claim_leads_to_it() {
 fn table2_has_a_row_for_every_method_and_sigma() {
     let (_folder, store) = run_tiny("table2");
     let rows = csv_rows(&store, "table2.csv");
-    assert_eq!(rows.len(), 20 * 2);
+    assert_eq!(rows.len(), 21 * 2);
     assert!(rows.iter().all(|row| row.contains(",run,")));
 }
 
@@ -112,7 +112,7 @@ fn small_steps_stand_beside_the_table_as_stated() {
     let (store, options) = (Store::new(folder.path()), options(folder.path()));
     run_some("table2-small-steps", &store, &options, 4);
     let rows = csv_rows(&store, "table2-small-steps.csv");
-    assert_eq!(rows.len(), 20 * 2);
+    assert_eq!(rows.len(), 21 * 2);
     assert!(rows.iter().all(|row| row.contains(",small-steps,")));
     let run = rows.iter().filter(|row| row.contains(",run,"));
     // Without noise both columns are one training, and it comes first.
@@ -132,11 +132,11 @@ fn a_part_of_table3_is_drawn_whole() {
     let (store, options) = (Store::new(folder.path()), options(folder.path()));
     run_some("table3", &store, &options, 4);
     let rows = csv_rows(&store, "table3.csv");
-    assert_eq!(rows.len(), 20 * 2);
+    assert_eq!(rows.len(), 21 * 2);
     assert_eq!(rows.iter().filter(|row| row.contains(",run,")).count(), 2);
-    assert_eq!(rows.iter().filter(|row| row.contains(",not run,")).count(), 38);
+    assert_eq!(rows.iter().filter(|row| row.contains(",not run,")).count(), 40);
     let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
-    assert!(page.contains("38 of 40 cells of this table are not run yet"));
+    assert!(page.contains("40 of 42 cells of this table are not run yet"));
 
     // A cell that another version ran by another protocol is neither shown nor kept.
     let table = catalogue().into_iter().find(|e| e.id() == "table3").unwrap();
@@ -156,6 +156,30 @@ fn equal_privacy_has_a_row_for_every_method_and_sigma() {
     let rows = csv_rows(&store, "privacy.csv");
     assert_eq!(rows.len(), 3 * 5);
     assert!(rows.iter().all(|row| row.contains(",run,")));
+}
+
+/// Certified GeoDP's ε is DP's to a hundredth at the same σ, GeoDP's is of another kind, and every step
+/// of a certified training is counted.
+#[test]
+fn certified_has_a_row_for_every_model_batch_and_arm() {
+    let (folder, store) = run_tiny("certified");
+    let rows = csv_rows(&store, "certified.csv");
+    assert_eq!(rows.len(), 2 * 3 * 4);
+    let field = |row: &str, at: usize| row.split(',').nth(at).unwrap().to_owned();
+    let number = |row: &str, at: usize| field(row, at).parse::<f64>().unwrap();
+    for arms in rows.chunks(4) {
+        let kinds: Vec<String> = arms.iter().map(|row| field(row, 11)).collect();
+        assert_eq!(kinds, ["certified", "certified", "conditional", "certified"]);
+        let epsilon = |at: usize| number(&arms[at], 10);
+        assert!(epsilon(1) > epsilon(0) && epsilon(1) < 1.02 * epsilon(0), "{arms:?}");
+        for row in [&arms[1], &arms[3]] {
+            let counted: f64 = (13..16).map(|at| number(row, at)).sum();
+            assert_eq!(counted, number(row, 8), "{row}");
+        }
+        assert_eq!(number(&arms[3], 14), 0.0, "polar steps only");
+    }
+    let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("points of DP in") && page.contains("conditional"));
 }
 
 /// A cell of Table 2 with the same settings is not trained again.

@@ -86,9 +86,7 @@ pub fn measure(
     records: &Dataset,
     tick: &mut dyn FnMut(f64) -> Result<(), Error>,
 ) -> Result<Group, Error> {
-    let options = StreamOptions { seed: effort.seed, ..StreamOptions::default() };
-    let mut stream = GradientStream::new(records.clone(), options)?;
-    let means = means(points, effort, &mut stream, tick)?;
+    let (means, whole_dim) = means(points, effort, records, tick)?;
     let noise = NoiseSource::from_seed(effort.seed);
     let mut errors = Vec::with_capacity(points.len());
     for (at, point) in points.iter().enumerate() {
@@ -96,7 +94,7 @@ pub fn measure(
         errors.push(perturb(point, mean, effort.repeats, &noise)?);
         tick(0.7 + 0.3 * (at + 1) as f64 / points.len() as f64)?;
     }
-    Ok(Group { dataset: records.name().to_owned(), whole_dim: stream.dim(), errors })
+    Ok(Group { dataset: records.name().to_owned(), whole_dim, errors })
 }
 
 /// The mean of the first `count` gradients of a stream, cut down to `dim` random dimensions and
@@ -128,13 +126,18 @@ pub fn clipped_mean(
     Ok(sum)
 }
 
-/// The clipped mean of every (d, B) among the points.
-fn means(
+/// The clipped mean of every (d, B).
+pub(super) type Means = BTreeMap<(usize, u64), Vec<f64>>;
+
+/// The clipped mean of every (d, B) among the points, and the dimensions of a whole gradient.
+pub(super) fn means(
     points: &[Point],
     effort: Effort,
-    stream: &mut GradientStream,
+    records: &Dataset,
     tick: &mut dyn FnMut(f64) -> Result<(), Error>,
-) -> Result<BTreeMap<(usize, u64), Vec<f64>>, Error> {
+) -> Result<(Means, usize), Error> {
+    let options = StreamOptions { seed: effort.seed, ..StreamOptions::default() };
+    let mut stream = GradientStream::new(records.clone(), options)?;
     let clip = Clip::flat(CLIP_NORM)?;
     let mut wanted: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
     for point in points {
@@ -149,7 +152,7 @@ fn means(
     }
     let shrunk = |batch: u64| (batch / effort.divide).max(1);
     let last = points.iter().map(|p| shrunk(p.batch)).max().unwrap_or(0);
-    let mut means = BTreeMap::new();
+    let mut means = Means::new();
     for made in 1..=last {
         let gradient = stream.next_gradient()?;
         for (dim, dimensions, sum) in &mut sums {
@@ -167,7 +170,7 @@ fn means(
             tick(0.7 * made as f64 / last as f64)?;
         }
     }
-    Ok(means)
+    Ok((means, stream.dim()))
 }
 
 /// Perturbs one mean `repeats` times by both mechanisms.

@@ -1,8 +1,10 @@
 //! Figures 1, 3 and 4: how far DP and GeoDP move directions and gradients, at equal σ, B and C.
 //!
 //! A cell is one group of gradients ([`measure`]) with ten perturbations of every mean; ten groups
-//! make the paper's 100 repeats. Points pool the repeats of all finished groups.
+//! make the paper's 100 repeats. Points pool the repeats of all finished groups. Certified GeoDP is an
+//! addition, in cells of its own on the same means ([`certified`]).
 
+pub mod certified;
 mod draw;
 pub mod measure;
 pub mod panels;
@@ -10,9 +12,11 @@ pub mod panels;
 use crate::Error;
 use crate::experiment::{Cell, CellContext, Drawn, Experiment, FinishedOf, PageContext};
 use crate::options::{Options, Size};
+use certified::{CertifiedErrors, CertifiedGroup};
 use geodp_data::Dataset;
 use measure::{Effort, Errors, Group};
 use panels::{Panel, Point};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::cell::OnceCell;
 use std::path::Path;
@@ -24,6 +28,25 @@ pub struct Direction {
     title: &'static str,
     panels: Vec<Panel>,
     records: OnceCell<Dataset>,
+}
+
+/// One piece of work: which mechanisms, on which group of gradients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Job {
+    /// The paper's two.
+    Paper(u64),
+    /// Certified GeoDP.
+    Certified(u64),
+}
+
+/// What a job found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Found {
+    /// Of [`Job::Paper`].
+    Paper(Group),
+    /// Of [`Job::Certified`].
+    Certified(CertifiedGroup),
 }
 
 impl Direction {
@@ -82,10 +105,18 @@ impl Direction {
     /// The pooled repeats of every point, by panel, and the data set's name; `None` if no group is
     /// finished.
     pub fn pooled(&self, finished: &FinishedOf<Self>) -> Option<Pooled> {
-        let mut groups = finished.results();
+        let mut groups = finished.results().filter_map(|found| match found {
+            Found::Paper(group) => Some(group),
+            Found::Certified(_) => None,
+        });
         let Group { dataset, whole_dim, errors } = groups.next()?.clone();
-        let mut pooled = Pooled { dataset, whole_dim, groups: 1, errors };
+        let mut pooled = Pooled { dataset, whole_dim, groups: 1, errors, certified: Vec::new() };
         groups.for_each(|group| pooled.add(group));
+        let certified = finished.results().filter_map(|found| match found {
+            Found::Certified(group) if group.dataset == pooled.dataset => Some(group),
+            _ => None,
+        });
+        pooled.certified = certified::pooled(certified);
         Some(pooled.finished())
     }
 }
@@ -101,9 +132,16 @@ pub struct Pooled {
     pub groups: u64,
     /// One entry per point, in the order of the panels.
     pub errors: Vec<Errors>,
+    /// Certified GeoDP's errors at each (d, B, σ), as far as they were measured on the same data.
+    pub certified: Vec<CertifiedErrors>,
 }
 
 impl Pooled {
+    /// Certified GeoDP's errors at a point; it has no β.
+    pub fn certified_at(&self, point: &Point) -> Option<&CertifiedErrors> {
+        self.certified.iter().find(|errors| errors.point.is_at(point))
+    }
+
     fn add(&mut self, group: &Group) {
         for (all, more) in self.errors.iter_mut().zip(&group.errors) {
             all.dp_direction.extend(&more.dp_direction);
@@ -129,9 +167,8 @@ impl Pooled {
 }
 
 impl Experiment for Direction {
-    /// The number of a group of gradients.
-    type Job = u64;
-    type Result = Group;
+    type Job = Job;
+    type Result = Found;
 
     fn id(&self) -> &'static str {
         self.id
@@ -141,33 +178,47 @@ impl Experiment for Direction {
         self.title
     }
 
-    fn jobs(&self, options: &Options) -> Vec<u64> {
-        (0..Self::groups(options.size)).collect()
+    fn jobs(&self, options: &Options) -> Vec<Job> {
+        let groups = 0..Self::groups(options.size);
+        groups.clone().map(Job::Paper).chain(groups.map(Job::Certified)).collect()
     }
 
-    fn cell(&self, group: &u64, options: &Options) -> Cell {
+    fn cell(&self, job: &Job, options: &Options) -> Cell {
         let points = self.points();
         let longest = points.iter().map(|p| p.batch).max().unwrap_or(0) as f64;
-        let effort = Self::effort(options.size, *group);
-        let coordinates: usize = points.iter().map(|p| p.dim).sum();
-        let perturbed = coordinates as f64 * effort.repeats as f64;
-        Cell {
-            key: format!("group{group}"),
-            config: json!({
-                "points": points,
-                "repeats": effort.repeats,
-                "clip_norm": measure::CLIP_NORM,
-                "gradients_divided_by": effort.divide,
-            }),
-            seed: *group,
-            expected_seconds: longest / effort.divide as f64 / 2500.0 + perturbed / 8e6,
+        let (Job::Paper(group) | Job::Certified(group)) = *job;
+        let effort = Self::effort(options.size, group);
+        let mut config = json!({
+            "points": points,
+            "repeats": effort.repeats,
+            "clip_norm": measure::CLIP_NORM,
+            "gradients_divided_by": effort.divide,
+        });
+        let mut key = format!("group{group}");
+        let mut coordinates: usize = points.iter().map(|p| p.dim).sum();
+        if let Job::Certified(_) = job {
+            let points = certified::points(&points);
+            coordinates = points.iter().map(|p| p.dim).sum();
+            config["points"] = json!(points);
+            config["margin"] = json!(certified::MARGIN);
+            key = format!("certified-{key}");
         }
+        let perturbed = coordinates as f64 * effort.repeats as f64;
+        let expected_seconds = longest / effort.divide as f64 / 2500.0 + perturbed / 8e6;
+        Cell { key, config, seed: group, expected_seconds }
     }
 
-    fn run(&self, group: &u64, context: &mut CellContext<'_>) -> Result<Group, Error> {
-        let effort = Self::effort(context.options.size, *group);
+    fn run(&self, job: &Job, context: &mut CellContext<'_>) -> Result<Found, Error> {
+        let (Job::Paper(group) | Job::Certified(group)) = *job;
+        let effort = Self::effort(context.options.size, group);
         let records = self.records(&context.options.data_dir)?;
-        measure::measure(&self.points(), effort, records, &mut |share| context.tick(share))
+        let (points, mut tick) = (self.points(), |share: f64| context.tick(share));
+        Ok(match job {
+            Job::Paper(_) => Found::Paper(measure::measure(&points, effort, records, &mut tick)?),
+            Job::Certified(_) => {
+                Found::Certified(certified::measure(&points, effort, records, &mut tick)?)
+            }
+        })
     }
 
     fn draw(&self, finished: &FinishedOf<Self>, _: &PageContext<'_>) -> Result<Drawn, Error> {

@@ -44,7 +44,8 @@ pub(super) fn draw(
             None => section.table(accuracy_table(table, &lines)),
             Some(as_stated) => section.table(readings::table(table, as_stated, &lines)),
         };
-        section.table(privacy_table(table, &lines))
+        let section = section.table(privacy_table(table, &lines));
+        lines.iter().filter_map(polar_steps).fold(section, |section, text| section.paragraph(text))
     });
     for (column, sigma) in table.sigmas.iter().enumerate() {
         let name = format!("{}-sigma{sigma}", table.id);
@@ -61,6 +62,12 @@ pub(super) fn draw(
         drawn = drawn.figure(&name, &label, &bars(table, *sigma, &own), text);
     }
     Ok(drawn)
+}
+
+/// How certified GeoDP's steps went, where it was run.
+fn polar_steps(line: &Line) -> Option<String> {
+    let polar = line.first.as_ref()?.polar?;
+    Some(format!("Certified GeoDP’s steps at σ = {}: {polar}.", line.sigma))
 }
 
 /// How long DP's noise is beside the clipped mean gradient: σ·C·√d/B over the median ‖mean‖.
@@ -86,7 +93,7 @@ pub(super) fn protocol(table: &Table, settings: &Settings) -> String {
          each perturbation, β, clipping rule, σ and B on the one grid {{{}}}: each rate trains for \
          {} on five sixths of the training set, and the accuracy on the held-back sixth decides; where the winner stands at \
          the edge of what was tried, the grid goes on by factors of two, at most {} times. IS and \
-         SUR use the rate of the method they are added to. “IS control” computes as many gradients \
+         SUR use the rate of the method they are added to, certified GeoDP that of DP. “IS control” computes as many gradients \
          as IS and keeps them all. “no noise” is the same clipped training with σ = 0.",
         table.protocol.name(),
         table.which.words(),

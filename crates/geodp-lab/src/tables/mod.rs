@@ -26,7 +26,7 @@ use crate::Error;
 use crate::experiment::{Cell, CellContext, Drawn, Experiment, FinishedOf, PageContext};
 use crate::options::Options;
 use crossing::CrossingBeta;
-use geodp_mechanism::Mechanism;
+use geodp_mechanism::{Mechanism, PolarSettings};
 use protocol::Protocol;
 use rate::Search;
 use rows::{Beta, Method, Noise, Row};
@@ -195,6 +195,7 @@ impl Table {
         Ok(match method.noise {
             Noise::None => Mechanism::None,
             Noise::Dp => Mechanism::Dp,
+            Noise::GeodpCertified => Mechanism::GeodpCertified(PolarSettings::default()),
             Noise::Geodp { beta: Beta::Fixed(beta) } => Mechanism::Geodp { beta },
             Noise::Geodp { beta: Beta::Crossing } => {
                 let found = self.needed(&Job::CrossingBeta, context)?;

@@ -14,6 +14,7 @@ use geodp::{PlanParams, Statement};
 use geodp_account::Kind;
 use geodp_audit::measure::Measure;
 use geodp_data::Split;
+use geodp_mechanism::perturb::PolarSummary;
 use geodp_mechanism::{Mechanism, NoiseSource};
 use geodp_nn::Network;
 use geodp_report::csv;
@@ -69,6 +70,9 @@ pub struct Outcome {
     pub learning_rate: f64,
     /// Steps that SUR kept and took back.
     pub selection: Option<Selection>,
+    /// Steps of each kind; certified GeoDP only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub polar: Option<PolarSummary>,
     /// Every ε with its kind.
     pub statement: Vec<Epsilon>,
     /// What the followed records paid; `None` without noise.
@@ -170,6 +174,7 @@ impl Training<'_> {
             beta: self.mechanism.beta(),
             learning_rate: self.learning_rate,
             selection: trainer.selection(),
+            polar: trainer.polar(),
             statement: epsilons(&trainer)?,
             measured: measure.summary(trainer.plan())?.map(|s| Loss::new(s, measure.loss())),
         })
@@ -200,7 +205,10 @@ pub fn advance(
 }
 
 /// Every ε of the statement of a whole training.
-fn epsilons(trainer: &Trainer<'_>) -> Result<Vec<Epsilon>, Error> {
+///
+/// # Errors
+/// If the accountant refuses.
+pub fn epsilons(trainer: &Trainer<'_>) -> Result<Vec<Epsilon>, Error> {
     let plan = trainer.plan();
     let claims = Statement::new(plan, plan.steps(), trainer.selection())?.claims;
     Ok(claims
