@@ -2,7 +2,7 @@
 `cargo bench -p geodp-data --bench scattering` in the same run on the same machine.
 
 Usage: pip install kymatio==0.3.0 numpy scipy [torch]; python3 kymatio_mnist.py [numpy|torch] [count]
-The images are read from crates/geodp-data/assets.
+The images are read from crates/geodp-mnist/assets.
 """
 import gzip
 import pathlib
@@ -18,7 +18,7 @@ if not hasattr(scipy.special, "sph_harm"):
 
 backend = sys.argv[1] if len(sys.argv) > 1 else "numpy"
 count = int(sys.argv[2]) if len(sys.argv) > 2 else 60_000
-asset = pathlib.Path(__file__).parents[2] / "crates/geodp-data/assets/train-images-idx3-ubyte.gz"
+asset = pathlib.Path(__file__).parents[2] / "crates/geodp-mnist/assets/train-images-idx3-ubyte.gz"
 pixels = np.frombuffer(gzip.decompress(asset.read_bytes())[16:], np.uint8)
 images = ((pixels.reshape(-1, 28, 28)[:count] / 255.0 - 0.1307) / 0.3081).astype(np.float32)
 

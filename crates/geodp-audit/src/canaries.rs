@@ -177,6 +177,10 @@ impl Samples for Extended<'_> {
             None => self.base.label(index),
         }
     }
+    fn target(&self, index: usize) -> f32 {
+        // A canary's target is the lower end of the range, as its label is a class.
+        if index < self.base.len() { self.base.target(index) } else { 0.0 }
+    }
 }
 
 /// An engine in which absent canaries contribute nothing; with a `length`, canaries are gradients

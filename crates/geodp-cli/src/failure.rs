@@ -1,4 +1,5 @@
-//! Which exit code an error deserves: 2 if the user's input is at fault, 1 otherwise.
+//! Which exit code an error deserves: 2 if the user's input is at fault, 130 if it was asked to stop, 1
+//! otherwise.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -20,10 +21,32 @@ pub(crate) fn bad_input(error: impl fmt::Display) -> anyhow::Error {
     BadInput(error.to_string()).into()
 }
 
-/// 2 for [`BadInput`] anywhere in the chain, 1 otherwise.
+/// Marks a work that was asked to stop; its message says how to go on.
+#[derive(Debug)]
+pub(crate) struct Stopped(pub(crate) String);
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+/// Whether standard output was closed by whoever read it: `geodp predict … | head`.
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let io = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind)
+    };
+    error.chain().any(|cause| io(cause) == Some(std::io::ErrorKind::BrokenPipe))
+}
+
+/// 2 for [`BadInput`] anywhere in the chain, 130 for [`Stopped`] as shells have it, 1 otherwise.
 pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
     if error.chain().any(|cause| cause.is::<BadInput>()) {
         ExitCode::from(2)
+    } else if error.chain().any(|cause| cause.is::<Stopped>()) {
+        ExitCode::from(130)
     } else {
         ExitCode::FAILURE
     }

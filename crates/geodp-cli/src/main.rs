@@ -1,12 +1,13 @@
 //! The binary `geodp`: one file per command, in `commands/`.
 //!
-//! Exit codes: 0 success, 2 bad input (a flag, a config, a file), 1 anything else. Errors go to
+//! Exit codes: 0 success, 2 bad input (a flag, a config, a file), 130 interrupted, 1 anything else. Errors go to
 //! standard error in one line; with `--json`, results are one JSON object on standard output.
 
 mod commands;
 mod failure;
 mod interrupt;
 mod progress;
+mod stdin;
 mod summary;
 
 use clap::{Parser, Subcommand};
@@ -32,6 +33,7 @@ enum Command {
     Train(Box<commands::train::Args>),
     Evaluate(commands::evaluate::Args),
     Predict(commands::predict::Args),
+    Export(commands::export::Args),
     Data(commands::data::Args),
     Lab(commands::lab::Args),
     Report(commands::report::Args),
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Command::Train(args) => commands::train::run(*args, cli.json),
         Command::Evaluate(args) => commands::evaluate::run(args, cli.json),
         Command::Predict(args) => commands::predict::run(args, cli.json),
+        Command::Export(args) => commands::export::run(args, cli.json),
         Command::Data(args) => commands::data::run(args, cli.json),
         Command::Lab(args) => commands::lab::run(args, cli.json),
         Command::Report(args) => commands::report::run(args, cli.json),
@@ -55,8 +58,11 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        // Whoever read the output has read enough.
+        Err(error) if failure::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            let label = if error.is::<failure::Stopped>() { "" } else { "error: " };
+            eprintln!("{label}{error:#}");
             failure::exit_code(&error)
         }
     }

@@ -91,7 +91,10 @@ impl Observer for TrainingBar {
         }
         if let Some(test) = metrics.test {
             let private = if test.is == TestIs::Private { " (private)" } else { "" };
-            self.test = format!(" · test {:.2} %{private}", 100.0 * test.accuracy);
+            self.test = match test.errors {
+                Some(errors) => format!(" · test RMSE {:.4}{private}", errors.rmse),
+                None => format!(" · test {:.2} %{private}", 100.0 * test.accuracy),
+            };
             if self.lines && !self.quiet {
                 eprintln!("{}epoch {:.1}: {}", self.label, metrics.epoch, self.message());
             }

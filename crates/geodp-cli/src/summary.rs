@@ -33,9 +33,12 @@ pub(crate) fn announce(run: &Run) {
     }
 }
 
-/// What reading a table changed, for the data's owner.
+/// What reading a table changed, for the data's owner; loud where most of a column was.
 pub(crate) fn announce_import(imported: &Imported) {
     eprintln!("{imported}");
+    for warning in imported.report.warnings() {
+        eprintln!("warning: {}: {warning}", imported.name());
+    }
 }
 
 /// What is not for release.
@@ -70,7 +73,11 @@ pub(crate) fn print(
         return Ok(());
     }
     if let Some(test) = finished.test() {
-        println!("{}", accuracy_line(test.accuracy, test.records, test.is));
+        let found = match test.errors {
+            Some(errors) => errors.to_string(),
+            None => format!("accuracy {}", format::percent(test.accuracy)),
+        };
+        println!("{}", found_line(&found, test.records, test.is));
     }
     if let Some(released) = &finished.statement.accuracy {
         println!("released       accuracy {released}");
@@ -91,13 +98,12 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// An accuracy, and for whom it is.
-pub(crate) fn accuracy_line(accuracy: f64, records: usize, is: TestIs) -> String {
-    let accuracy = format::percent(accuracy);
+/// What was measured, and for whom it is.
+fn found_line(found: &str, records: usize, is: TestIs) -> String {
     match is {
-        TestIs::Public => format!("test accuracy  {accuracy}"),
+        TestIs::Public => format!("test {found}"),
         TestIs::Private => format!(
-            "private        accuracy {accuracy} on {} private records: for you, not for release",
+            "private        {found} on {} private records: for you, not for release",
             format::count(records as u64)
         ),
     }

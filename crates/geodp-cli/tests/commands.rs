@@ -99,7 +99,7 @@ fn bad_input_is_refused_with_code_2_and_a_reason() {
         (bench.train("x", &["--test", "missing.csv"]), "missing.csv"),
         (vec!["train", "--batch", "100000", "--out", "x"], "exceeds the 60000 records"),
         (vec!["train", "--data", "data.csv", "--out", "x"], "--schema"),
-        (vec!["train", "--data", "words.txt", "--out", "x"], "needs --labels FILE and --classes K"),
+        (vec!["train", "--data", "words.bin", "--out", "x"], "needs --labels FILE and --classes K"),
         (vec!["train", "--data", "mnits", "--out", "x"], "a similar value exists: 'mnist'"),
         (vec!["train", "--resume", "nowhere"], "not a run folder"),
         (vec!["train", "--resume", "nowhere", "--epochs", "3"], "give no other flags"),

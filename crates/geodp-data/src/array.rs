@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::files::shown;
+use crate::format::read_array;
 use crate::{DataError, Dataset, Records, Scaling, Shape};
 
 /// Values of an array in C order, with its dimensions.
@@ -50,6 +51,26 @@ impl PairOptions {
             scaling: Scaling::Unit,
         }
     }
+}
+
+/// Loads a file of inputs and a file of labels, each in whichever format its ending names.
+///
+/// # Errors
+/// A bad file, or two that do not belong together.
+pub fn load_pair(
+    inputs: &Path,
+    labels: &Path,
+    options: &PairOptions,
+) -> Result<Dataset, DataError> {
+    to_dataset((inputs, read_array(inputs)?), (labels, read_array(labels)?), options)
+}
+
+/// Loads a file of inputs alone, for prediction.
+///
+/// # Errors
+/// A bad file.
+pub fn load_inputs(inputs: &Path, scaling: &Scaling) -> Result<Records, DataError> {
+    to_records(inputs, read_array(inputs)?, scaling)
 }
 
 /// The product of dimensions times the size of an element, if it fits.

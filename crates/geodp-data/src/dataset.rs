@@ -7,12 +7,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use geodp_nn::permutation;
+use geodp_nn::{Loss, permutation};
 
 use crate::DataError;
 use crate::digest::{FieldHasher, Fingerprint};
 use crate::records::Records;
 use crate::scaling::{Scaling, Shape};
+use crate::unit_column::UnitColumn;
 
 /// Labelled records.
 #[derive(Clone, Debug)]
@@ -21,7 +22,18 @@ pub struct Dataset {
     records: Records,
     labels: Arc<[u32]>,
     class_names: Vec<String>,
+    targets: Option<Targets>,
+    units: Option<Arc<UnitColumn>>,
     fingerprint: OnceLock<Fingerprint>,
+}
+
+/// Numbers to be learnt, in place of classes.
+#[derive(Clone, Debug)]
+struct Targets {
+    /// Each in \[0, 1\]: 0 is the lower end of the range, 1 its upper end.
+    values: Arc<[f32]>,
+    range: [f64; 2],
+    loss: Loss,
 }
 
 /// A training set and the test set that belongs to it.
@@ -61,7 +73,66 @@ impl Dataset {
             return Err(DataError::LabelOutOfRange { file: name, index, label, classes });
         }
         let labels = labels.into();
-        Ok(Dataset { name, records, labels, class_names, fingerprint: OnceLock::new() })
+        Ok(Dataset {
+            name,
+            records,
+            labels,
+            class_names,
+            targets: None,
+            units: None,
+            fingerprint: OnceLock::new(),
+        })
+    }
+
+    /// Records with a number each to be learnt: `targets` in \[0, 1\] are the places of those numbers
+    /// in the declared `range`, held against outputs by `loss`. Such a dataset has no classes, and its labels are 0.
+    pub fn regression(
+        name: impl Into<String>,
+        records: Records,
+        targets: Vec<f32>,
+        range: [f64; 2],
+        loss: Loss,
+    ) -> Result<Self, DataError> {
+        let name = name.into();
+        if records.len() != targets.len() {
+            return Err(DataError::CountMismatch {
+                inputs_file: name.clone(),
+                inputs: records.len(),
+                labels_file: name,
+                labels: targets.len(),
+            });
+        }
+        if let Some(index) = targets.iter().position(|target| !(0.0..=1.0).contains(target)) {
+            let value = f64::from(targets[index]);
+            return Err(DataError::Argument(format!(
+                "{name}: record {index} has the target {value}; targets are in [0, 1]"
+            )));
+        }
+        Ok(Dataset {
+            name,
+            labels: vec![0; targets.len()].into(),
+            records,
+            class_names: Vec::new(),
+            targets: Some(Targets { values: targets.into(), range, loss }),
+            units: None,
+            fingerprint: OnceLock::new(),
+        })
+    }
+
+    /// The same records with their privacy units.
+    ///
+    /// # Errors
+    /// If the units are of another number of records.
+    pub fn with_units(self, units: UnitColumn) -> Result<Self, DataError> {
+        if units.all().len() != self.len() {
+            return Err(DataError::Argument(format!(
+                "{}: units of {} records for {} records",
+                self.name,
+                units.all().len(),
+                self.len()
+            )));
+        }
+        Ok(Dataset { units: Some(Arc::new(units)), fingerprint: OnceLock::new(), ..self })
     }
 
     /// What it is called in reports.
@@ -89,7 +160,27 @@ impl Dataset {
         self.records.input_len()
     }
 
-    /// Number of classes; labels are below it.
+    /// The privacy units, where one is more than one record.
+    pub fn units(&self) -> Option<&UnitColumn> {
+        self.units.as_deref()
+    }
+
+    /// Number of each record to be learnt, in \[0, 1\], if that is what is learnt.
+    pub fn targets(&self) -> Option<&[f32]> {
+        self.targets.as_ref().map(|targets| &targets.values[..])
+    }
+
+    /// The range in which [`targets`](Self::targets) are places.
+    pub fn target_range(&self) -> Option<[f64; 2]> {
+        self.targets.as_ref().map(|targets| targets.range)
+    }
+
+    /// What being off by some costs, if a number is learnt.
+    pub fn target_loss(&self) -> Option<Loss> {
+        self.targets.as_ref().map(|targets| targets.loss)
+    }
+
+    /// Number of classes; labels are below it. None if a number is learnt.
     pub fn classes(&self) -> usize {
         self.class_names.len()
     }
@@ -134,6 +225,18 @@ impl Dataset {
             self.records.fingerprint_into(&mut hasher);
             let labels: Vec<u8> = self.labels.iter().flat_map(|l| l.to_le_bytes()).collect();
             hasher.field(&labels);
+            if let Some(Targets { values, range, loss }) = &self.targets {
+                hasher.field(format!("targets {loss:?}").as_bytes());
+                range.iter().for_each(|end| hasher.number(end.to_bits()));
+                let values: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+                hasher.field(&values);
+            }
+            if let Some(units) = &self.units {
+                hasher.field(b"units");
+                hasher.number(units.most_rows() as u64);
+                let units: Vec<u8> = units.all().iter().flat_map(|u| u.to_le_bytes()).collect();
+                hasher.field(&units);
+            }
             hasher.finish()
         })
     }
@@ -151,14 +254,36 @@ impl Dataset {
 
     /// Other inputs for the same records, in the same order.
     pub(crate) fn with_records(&self, records: Records) -> Result<Self, DataError> {
-        Dataset::new(self.name.clone(), records, self.labels.to_vec(), self.class_names.clone())
+        if records.len() != self.len() {
+            return Err(DataError::Argument(format!(
+                "{}: {} inputs for {} records",
+                self.name,
+                records.len(),
+                self.len()
+            )));
+        }
+        Ok(Dataset { records, fingerprint: OnceLock::new(), ..self.clone() })
     }
 
     /// The records at these positions, in this order.
     pub fn subset(&self, indices: &[usize]) -> Result<Self, DataError> {
         let records = self.records.subset(indices)?;
         let labels = indices.iter().map(|&index| self.labels[index]).collect();
-        Ok(Dataset { records, labels, fingerprint: OnceLock::new(), ..self.clone() })
+        let targets = self.targets.as_ref().map(|targets| Targets {
+            values: indices.iter().map(|&index| targets.values[index]).collect(),
+            range: targets.range,
+            loss: targets.loss,
+        });
+        let units = self.units.as_ref().map(|units| units.subset(indices)).transpose()?;
+        let units = units.map(Arc::new);
+        Ok(Dataset {
+            records,
+            labels,
+            targets,
+            units,
+            fingerprint: OnceLock::new(),
+            ..self.clone()
+        })
     }
 
     /// Only the records of the given classes, relabelled 0, 1, … in the order given:
@@ -183,20 +308,34 @@ impl Dataset {
             .filter_map(|index| Some((index, new_label[self.labels[index] as usize]?)))
             .unzip();
         let class_names = keep.iter().map(|&l| self.class_names[l as usize].clone()).collect();
-        Dataset::new(self.name.clone(), self.records.subset(&indices)?, labels, class_names)
+        let records = self.records.subset(&indices)?;
+        let data = Dataset::new(self.name.clone(), records, labels, class_names)?;
+        match &self.units {
+            Some(units) => data.with_units(units.subset(&indices)?),
+            None => Ok(data),
+        }
     }
 
-    /// Parts off `count` records for validation: (the rest, the part). Which ones depends on the
-    /// seed and the number of records alone, never on their content; both keep the original order.
+    /// Parts off `count` records for validation, or `count` units with all their records where there
+    /// are units: (the rest, the part). Which ones depends on the seed and the number of records (or
+    /// units) alone, never on their content; both keep the original order.
     pub fn split_off(&self, count: usize, seed: u64) -> Result<(Self, Self), DataError> {
-        if count > self.len() {
-            return Err(DataError::Argument(format!(
-                "cannot part off {count} of {} records",
-                self.len()
-            )));
+        let (all, what) = match self.units() {
+            Some(units) => (units.len(), "units"),
+            None => (self.len(), "records"),
+        };
+        if count > all {
+            return Err(DataError::Argument(format!("cannot part off {count} of {all} {what}")));
         }
-        let mut order = permutation(self.len(), seed);
+        let mut order = permutation(all, seed);
         let mut rest = order.split_off(count);
+        if let Some(units) = self.units() {
+            let records = |chosen: &[usize]| -> Vec<usize> {
+                let records = chosen.iter().flat_map(|&unit| units.records_of(unit));
+                records.map(|&record| record as usize).collect()
+            };
+            (order, rest) = (records(&order), records(&rest));
+        }
         order.sort_unstable();
         rest.sort_unstable();
         Ok((self.subset(&rest)?, self.subset(&order)?))

@@ -5,6 +5,24 @@
 
 use std::path::{Path, PathBuf};
 
+/// Where a row of a table is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A text file: the line, from 1, on which the row starts.
+    Line(u64),
+    /// A file without lines: the row, from 1.
+    Row(u64),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Line(line) => write!(f, "line {line}"),
+            Place::Row(row) => write!(f, "row {row}"),
+        }
+    }
+}
+
 /// Everything that loading, importing or reshaping data can refuse.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -112,12 +130,12 @@ pub enum DataError {
         value: f64,
     },
     /// A cell of a table cannot be read.
-    #[error("{file}, line {line}, column {column} ({name}): {problem}")]
+    #[error("{file}, {place}, column {column} ({name}): {problem}")]
     Cell {
         /// The file.
         file: String,
-        /// Line, from 1, of the start of the row.
-        line: u64,
+        /// Where the row is.
+        place: Place,
         /// Column, from 1.
         column: usize,
         /// The column's heading.
@@ -126,12 +144,12 @@ pub enum DataError {
         problem: String,
     },
     /// A row of a table cannot be read.
-    #[error("{file}, line {line}: {problem}")]
+    #[error("{file}, {place}: {problem}")]
     Row {
         /// The file.
         file: String,
-        /// Line, from 1, of the start of the row.
-        line: u64,
+        /// Where the row is.
+        place: Place,
         /// What is wrong with it.
         problem: String,
     },

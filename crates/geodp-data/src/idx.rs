@@ -35,7 +35,7 @@ pub fn holds_images(inputs: &Path) -> bool {
     })
 }
 
-fn read(path: &Path) -> Result<Array, DataError> {
+pub(crate) fn read(path: &Path) -> Result<Array, DataError> {
     parse(&shown(path), &read_maybe_gzip(path, announced)?)
 }
 

@@ -4,9 +4,9 @@
 //! |---|---|---|
 //! | MNIST | inside the binary | [`mnist::load`] |
 //! | CIFAR-10 | its official site, a folder or an archive | [`cifar10::download`], [`cifar10::import`], [`cifar10::open`] |
-//! | IDX (Fashion-MNIST, …) | two files, plain or gzip | [`idx::load_pair`] |
-//! | NPY | two files of NumPy | [`npy::load_pair`], [`npy::load_inputs`] |
-//! | CSV | a file and a schema file | [`table::read`], [`table::read_unlabelled`] |
+//! | IDX (Fashion-MNIST, …), NPY | two files, plain or gzip | [`load_pair`], [`load_inputs`] |
+//! | CSV, TSV (plain or gzip), Parquet | a file and a schema file | [`table::read`], [`table::read_unlabelled`] |
+//! | images by class | a folder of PNG and JPEG | [`images::load`] |
 //!
 //! Everything becomes a [`Dataset`]: inputs of one shape, a label each, a number of classes. What is
 //! done to inputs is declared by the caller and never learnt from the records ([`Scaling`],
@@ -31,21 +31,26 @@ mod download;
 mod error;
 mod features;
 mod files;
+mod format;
 mod half;
 pub mod idx;
+pub mod images;
 pub mod mnist;
 pub mod npy;
 mod records;
 mod samples;
 mod scaling;
 pub mod table;
+mod unit_column;
 
-pub use array::{Array, PairOptions, Values};
+pub use array::{Array, PairOptions, Values, load_inputs, load_pair};
 pub use dataset::{Dataset, Split};
 pub use digest::{Fingerprint, hex};
-pub use error::DataError;
+pub use error::{DataError, Place};
 pub use features::{FeatureSpec, Storage};
 pub use files::default_data_dir;
+pub use format::Kind;
 pub use records::Records;
 pub use samples::Unlabelled;
 pub use scaling::{Scaling, Shape};
+pub use unit_column::UnitColumn;

@@ -19,7 +19,7 @@ struct Asset {
 
 const TRAIN_IMAGES: Asset = Asset {
     file: "train-images-idx3-ubyte",
-    gzip: include_bytes!("../assets/train-images-idx3-ubyte.gz"),
+    gzip: geodp_mnist::TRAIN_IMAGES,
     sha256: "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
 };
 const TRAIN_LABELS: Asset = Asset {

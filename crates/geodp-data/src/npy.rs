@@ -33,7 +33,7 @@ pub fn load_inputs(inputs: &Path, scaling: &Scaling) -> Result<Records, DataErro
     to_records(inputs, read(inputs)?, scaling)
 }
 
-fn read(path: &Path) -> Result<Array, DataError> {
+pub(crate) fn read(path: &Path) -> Result<Array, DataError> {
     parse(&shown(path), &read_maybe_gzip(path, announced)?)
 }
 

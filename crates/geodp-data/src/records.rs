@@ -101,6 +101,14 @@ impl Records {
         &self.preprocessing
     }
 
+    /// (a, b) of p·a + b, one pair for all channels or one for each; `None` if inputs are not bytes.
+    pub fn byte_scaling(&self) -> Option<&[(f32, f32)]> {
+        match &self.store {
+            Store::Bytes { affine, .. } => Some(affine),
+            _ => None,
+        }
+    }
+
     /// Writes input `index` to `out`.
     ///
     /// # Panics

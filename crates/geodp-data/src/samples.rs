@@ -20,6 +20,10 @@ impl Samples for Dataset {
     fn label(&self, index: usize) -> u32 {
         self.label(index)
     }
+
+    fn target(&self, index: usize) -> f32 {
+        self.targets().map_or(0.0, |targets| targets[index])
+    }
 }
 
 /// Records whose labels nobody knows, for prediction: each says it is of class 0, so the

@@ -3,7 +3,7 @@
 use std::fs;
 
 use geodp_data::table::{self, ImportReport, Schema};
-use geodp_data::{DataError, Dataset, Records};
+use geodp_data::{DataError, Dataset, Place, Records};
 use proptest::prelude::*;
 
 const SCHEMA: &str = r#"
@@ -89,7 +89,7 @@ fn a_table_for_prediction_needs_no_label() {
     let text = "ward,age,outcome\nB,10,unknown\n";
     let (records, report) =
         with_file(text, |path| table::read_unlabelled(path, &schema())).unwrap();
-    assert_eq!((records.len(), report.ignored), (1, vec!["outcome".to_owned()]));
+    assert_eq!((records.len(), report.ignored.len()), (1, 0));
 }
 
 #[test]
@@ -109,8 +109,8 @@ fn bad_cells_are_found_by_line_and_column() {
     for (text, expected_line, expected_column, says) in cases {
         let error = read(text, &schema()).unwrap_err();
         let shown = error.to_string();
-        let DataError::Cell { line, column, .. } = error else { panic!("{shown}") };
-        assert_eq!((line, column), (expected_line, expected_column), "{shown}");
+        let DataError::Cell { place, column, .. } = error else { panic!("{shown}") };
+        assert_eq!((place, column), (Place::Line(expected_line), expected_column), "{shown}");
         assert!(shown.contains(says) && shown.contains("patients.csv, line"), "{shown}");
     }
 }
@@ -118,7 +118,7 @@ fn bad_cells_are_found_by_line_and_column() {
 #[test]
 fn bad_rows_and_files_are_refused() {
     let error = read("age,ward,outcome\n1,A,ill\n\n1,A\n", &schema()).unwrap_err();
-    assert!(matches!(error, DataError::Row { line: 4, .. }), "{error}");
+    assert!(matches!(error, DataError::Row { place: Place::Line(4), .. }), "{error}");
     let error = read(b"age,ward,outcome\n1,\xff\xfe,ill\n", &schema()).unwrap_err();
     assert!(error.to_string().contains("UTF-8"), "{error}");
     for text in ["age,ward,outcome\n", "age,ward,outcome\n\n\n"] {
@@ -127,7 +127,10 @@ fn bad_rows_and_files_are_refused() {
     let error = read("", &schema()).unwrap_err();
     assert!(matches!(error, DataError::Schema { .. } | DataError::Empty { .. }), "{error}");
     let error = read("age,Ward,outcome\n1,A,ill\n", &schema()).unwrap_err();
-    assert!(error.to_string().contains("has: age, Ward, outcome"), "{error}");
+    assert!(
+        error.to_string().contains("did you mean \"Ward\"? Its columns: age, Ward, outcome"),
+        "{error}"
+    );
     let error = read("age,age,ward,outcome\n1,1,A,ill\n", &schema()).unwrap_err();
     assert!(error.to_string().contains("two columns"), "{error}");
     let nowhere = table::read("nowhere.csv".as_ref(), &schema()).unwrap_err();

@@ -65,4 +65,9 @@ pub trait Samples: Sync {
 
     /// Its class, from 0.
     fn label(&self, index: usize) -> u32;
+
+    /// The number to be learnt, where that is learnt and not a class.
+    fn target(&self, _index: usize) -> f32 {
+        0.0
+    }
 }

@@ -77,6 +77,15 @@ impl NetworkSpec {
         Self { input: vec![features], loss: Loss::SoftmaxCrossEntropy, layers }
     }
 
+    /// One number of flat inputs: linear, or with hidden layers as [`mlp`](Self::mlp).
+    pub fn regression(features: usize, hidden: &[usize], loss: Loss) -> Self {
+        let mut spec = Self::mlp(features, hidden, 1);
+        if hidden.is_empty() {
+            spec.layers = vec![linear("linear", 1)];
+        }
+        Self { loss, ..spec }
+    }
+
     /// The convolutional network with 21,840 parameters for 28×28 images in ten classes.
     pub fn cnn() -> Self {
         let pool = || LayerSpec::MaxPool(MaxPoolSpec { kernel: 2, stride: None });

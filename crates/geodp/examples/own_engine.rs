@@ -2,7 +2,6 @@
 //!
 //! `cargo run --release -p geodp --example own_engine`
 
-use geodp::config::TestIs;
 use geodp::engine::{About, Engine, EngineError, WeightOf};
 use geodp::params::PlanParams;
 use geodp::plan::Facts;
@@ -64,12 +63,7 @@ impl Engine for LeastSquares {
     }
 
     fn about(&self) -> About {
-        About {
-            model: "Least squares".to_owned(),
-            data: "a plane".to_owned(),
-            chance_accuracy: None,
-            test_is: TestIs::Private,
-        }
+        About { model: "Least squares".to_owned(), data: "a plane".to_owned(), ..About::default() }
     }
 
     /// What ties checkpoints to these records; a hash of all of them in a serious engine.

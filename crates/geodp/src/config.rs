@@ -2,8 +2,8 @@
 //!
 //! ```toml
 //! [data]
-//! source = "csv"                  # "mnist", "cifar10", "idx", "npy", "csv"
-//! train = "patients.csv"
+//! source = "table"                # "mnist", "cifar10", "table", "arrays", "images"
+//! train = "patients.csv"          # or .tsv, .parquet, …
 //! schema = "schema.toml"
 //! holdout = 500                   # no test file: hold back 500 training records
 //!                                 # with test = "…": test_is = "public" or "private"
@@ -23,15 +23,18 @@
 //! ```
 //! use geodp::{Mechanism, RunConfig};
 //!
-//! let config = RunConfig::csv("patients.csv", "schema.toml")
+//! let config = RunConfig::table("patients.csv", "schema.toml")
 //!     .mechanism(Mechanism::Geodp { beta: 0.1 })
 //!     .batch(128);
 //! assert_eq!(config.model.to_string(), "Logistic regression");
 //! ```
 
 mod load;
+mod paths;
 
+pub(crate) use load::image_options;
 pub use load::{Imported, Loaded};
+pub(crate) use paths::SCHEMA_FILE;
 
 use crate::Error;
 use crate::params::{PlanParams, PrivacyParams, TrainParams};
@@ -154,12 +157,29 @@ pub enum DataConfig {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         holdout: Option<usize>,
     },
-    /// Two IDX files for training and two for testing.
-    Idx(PairFiles),
-    /// Two NPY files for training and two for testing.
-    Npy(PairFiles),
-    /// A CSV file, its schema, and maybe a test file.
-    Csv {
+    /// Two files (NPY, IDX) for training and two for testing.
+    #[serde(alias = "idx", alias = "npy")]
+    Arrays(PairFiles),
+    /// A folder of images by class (PNG, JPEG), and maybe another to measure on.
+    Images {
+        /// Records to train on: a folder for each class.
+        train: PathBuf,
+        /// Records to measure on, with the same classes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        test: Option<PathBuf>,
+        /// Read as one channel of grey instead of red, green and blue.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        grey: bool,
+        /// Without a test folder: how many training records to hold back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        holdout: Option<usize>,
+        /// Whose the test folder's records are; private if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        test_is: Option<TestIs>,
+    },
+    /// A table (CSV, TSV, Parquet), its schema, and maybe a test file.
+    #[serde(alias = "csv")]
+    Table {
         /// Records to train on.
         train: PathBuf,
         /// Records to measure on.
@@ -200,6 +220,15 @@ pub struct PairFiles {
     pub test_is: Option<TestIs>,
 }
 
+impl PairFiles {
+    /// Whether the inputs are NumPy's, which people use for tables as well as for images: they get the
+    /// defaults of tables.
+    pub(crate) fn are_numpys(&self) -> bool {
+        let name = self.train_inputs.to_string_lossy().to_lowercase();
+        name.trim_end_matches(".gz").ends_with(".npy")
+    }
+}
+
 impl DataConfig {
     /// Whose the records are that are measured on: held-back ones are as private as the rest, the
     /// bundled test sets are everybody's, and a test file is what its owner says.
@@ -208,8 +237,10 @@ impl DataConfig {
             Self::Mnist { holdout, .. } | Self::Cifar10 { holdout, .. } => {
                 holdout.is_none().then_some(TestIs::Public)
             }
-            Self::Idx(files) | Self::Npy(files) => files.test_inputs.as_ref().and(files.test_is),
-            Self::Csv { test, test_is, .. } => test.as_ref().and(*test_is),
+            Self::Arrays(files) => files.test_inputs.as_ref().and(files.test_is),
+            Self::Images { test, test_is, .. } | Self::Table { test, test_is, .. } => {
+                test.as_ref().and(*test_is)
+            }
         };
         declared.unwrap_or_default()
     }
@@ -311,6 +342,15 @@ impl ModelConfig {
 
     /// The network for records of this dataset's shape and classes.
     pub fn spec(&self, data: &Dataset) -> NetworkSpec {
+        if let Some(loss) = data.target_loss() {
+            match self {
+                Self::Logistic => return NetworkSpec::regression(data.input_len(), &[], loss),
+                Self::Mlp { hidden } => {
+                    return NetworkSpec::regression(data.input_len(), hidden, loss);
+                }
+                _ => {}
+            }
+        }
         match self {
             Self::Logistic => NetworkSpec::logistic(data.input_len(), data.classes()),
             Self::Mlp { hidden } => NetworkSpec::mlp(data.input_len(), hidden, data.classes()),

@@ -30,10 +30,11 @@ impl DataConfig {
     pub(crate) fn default_features(&self) -> Option<FeatureSpec> {
         match self {
             Self::Mnist { .. } | Self::Cifar10 { .. } => Some(FeatureSpec::scattering()),
-            Self::Idx(files) => {
+            Self::Images { .. } => Some(FeatureSpec::scattering()),
+            Self::Arrays(files) if !files.are_numpys() => {
                 idx::holds_images(&files.train_inputs).then(FeatureSpec::scattering)
             }
-            Self::Npy(_) | Self::Csv { .. } => None,
+            Self::Arrays(_) | Self::Table { .. } => None,
         }
     }
 }
@@ -53,9 +54,9 @@ impl RunConfig {
     }
 
     /// A table and its schema, and logistic regression.
-    pub fn csv(train: impl Into<PathBuf>, schema: impl Into<PathBuf>) -> Self {
+    pub fn table(train: impl Into<PathBuf>, schema: impl Into<PathBuf>) -> Self {
         let (train, schema) = (train.into(), schema.into());
-        Self::on(DataConfig::Csv { train, test: None, schema, holdout: None, test_is: None })
+        Self::on(DataConfig::Table { train, test: None, schema, holdout: None, test_is: None })
     }
 
     /// Any data, and the model that is usual for it.
@@ -109,7 +110,11 @@ impl RunConfig {
     /// Whether its defaults are those of tables, which depend on the records.
     fn is_private_table(&self) -> bool {
         let linear = self.model == ModelConfig::Logistic && self.features.is_none();
-        let table = matches!(self.data, DataConfig::Csv { .. } | DataConfig::Npy(_));
+        let table = match &self.data {
+            DataConfig::Table { .. } => true,
+            DataConfig::Arrays(files) => files.are_numpys(),
+            _ => false,
+        };
         linear && table && self.privacy.mechanism.is_private()
     }
 

@@ -9,8 +9,9 @@
 //! A record here is a privacy unit: whatever one index of a batch stands for is weighed as one, by
 //! the norm of its one gradient.
 
-use crate::config::TestIs;
+use crate::config::{Imported, TestIs};
 use crate::plan::Facts;
+use crate::scores::Errors;
 use geodp_nn::{BatchOutcome, Evaluation, Grid, Network, Samples};
 
 /// Any error an engine may give.
@@ -103,14 +104,20 @@ pub trait Engine: Sync {
     fn evaluate(&self, _weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
         Ok(None)
     }
+    /// How far off numbers are on held-out records, where numbers are learnt.
+    ///
+    /// # Errors
+    /// Whatever stops the engine from computing.
+    fn errors(&self, _weights: &[f32]) -> Result<Option<Errors>, EngineError> {
+        Ok(None)
+    }
     /// What a run's folder says about the engine.
     fn about(&self) -> About {
         let Facts { records, dim } = self.facts();
         About {
             model: format!("{dim} parameters"),
             data: format!("{records} records"),
-            chance_accuracy: None,
-            test_is: TestIs::Private,
+            ..About::default()
         }
     }
     /// Differs when records or model differ: a run is resumed only where it is the same. The default
@@ -135,7 +142,7 @@ pub trait Engine: Sync {
 }
 
 /// What a run's folder says about its engine.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct About {
     /// What is trained, as a page's title says it.
     pub model: String,
@@ -145,6 +152,12 @@ pub struct About {
     pub chance_accuracy: Option<f64>,
     /// Whose the held-out records are.
     pub test_is: TestIs,
+    /// The classes' names.
+    pub classes: Vec<String>,
+    /// What reading did to the run's tables. Private.
+    pub imported: Vec<Imported>,
+    /// Whether ranges or values of the schema were read from the records: no ε covers that.
+    pub looked: bool,
 }
 
 /// A network, its private training records, and held-out ones.

@@ -101,6 +101,9 @@ pub enum Error {
         /// What does not fit.
         reason: String,
     },
+    /// A model that cannot be written in another form.
+    #[error("cannot export: {0}")]
+    Export(String),
     /// A folder without a model.
     #[error("{folder}: {reason}", folder = .folder.display())]
     NotAModel {

@@ -2,10 +2,11 @@
 //!
 //! `model.load_state_dict(safetensors.torch.load_file("model.safetensors"))` takes it: names,
 //! shapes and order of values are those of the PyTorch layers. The file's metadata holds the
-//! network's description, the class names and the privacy statement in one line, so that the file
-//! can be used alone.
+//! network's description, the class names, the schema (ranges, values and their order), the features and
+//! the privacy statement in one line, so that the file can be used alone.
 
 use crate::Error;
+use geodp_data::{FeatureSpec, Shape};
 use geodp_nn::{Network, NetworkSpec};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,14 @@ struct About {
     network: NetworkSpec,
     classes: Vec<String>,
     privacy: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    schema: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    features: Option<FeatureSpec>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shape: Option<Shape>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    byte_scaling: Option<Vec<[f32; 2]>>,
 }
 
 /// A trained model.
@@ -33,6 +42,14 @@ pub struct ModelFile {
     pub class_names: Vec<String>,
     /// The privacy statement in one line, with the kind of every ε.
     pub statement: String,
+    /// The text of the table's schema: columns, ranges, values in their order, classes.
+    pub schema: Option<String>,
+    /// What stands between the records and the network.
+    pub features: Option<FeatureSpec>,
+    /// Shape of a record as the network sees it.
+    pub shape: Option<Shape>,
+    /// a and b of p·a + b for each channel, where records are bytes.
+    pub byte_scaling: Option<Vec<[f32; 2]>>,
     /// All parameters, flat.
     pub weights: Vec<f32>,
 }
@@ -75,6 +92,10 @@ impl ModelFile {
             network: self.spec.clone(),
             classes: self.class_names.clone(),
             privacy: self.statement.clone(),
+            schema: self.schema.clone(),
+            features: self.features.clone(),
+            shape: self.shape,
+            byte_scaling: self.byte_scaling.clone(),
         };
         let about = serde_json::to_string(&about).map_err(|e| refuse(e.to_string()))?;
         let about = HashMap::from([(METADATA_KEY.to_owned(), about)]);
@@ -94,12 +115,21 @@ impl ModelFile {
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| e.to_string())?;
         let about = header.metadata().as_ref().and_then(|about| about.get(METADATA_KEY));
         let about = about.ok_or("its metadata has no “geodp”: it was not written by geodp")?;
-        let About { network: spec, classes: class_names, privacy: statement } =
-            serde_json::from_str(about).map_err(|e| e.to_string())?;
-        let network = spec.build().map_err(|e| e.to_string())?;
+        let about: About = serde_json::from_str(about).map_err(|e| e.to_string())?;
+        let network = about.network.build().map_err(|e| e.to_string())?;
         let file = SafeTensors::deserialize(bytes).map_err(|e| e.to_string())?;
         let weights = read_weights(&network, &file)?;
-        Ok((Self { spec, class_names, statement, weights }, network))
+        let model = Self {
+            spec: about.network,
+            class_names: about.classes,
+            statement: about.privacy,
+            schema: about.schema,
+            features: about.features,
+            shape: about.shape,
+            byte_scaling: about.byte_scaling,
+            weights,
+        };
+        Ok((model, network))
     }
 }
 
@@ -134,7 +164,16 @@ mod tests {
         let spec = NetworkSpec::mlp(3, &[4], 2);
         let weights = spec.build().unwrap().init(3);
         let class_names = vec!["no, never".to_owned(), "yes".to_owned()];
-        ModelFile { spec, class_names, statement: "certified ε = 1".to_owned(), weights }
+        ModelFile {
+            spec,
+            class_names,
+            statement: "certified ε = 1".to_owned(),
+            schema: Some("[label]".to_owned()),
+            features: None,
+            shape: Some(Shape::features(3)),
+            byte_scaling: None,
+            weights,
+        }
     }
 
     #[test]

@@ -65,6 +65,8 @@ pub struct Plan {
     pub(crate) warnings: Vec<String>,
     /// The ledger of the data set.
     pub(crate) ledger: LedgerConfig,
+    /// What is protected.
+    pub(crate) unit: String,
 }
 
 /// The paper's clipping threshold.
@@ -89,6 +91,18 @@ impl Plan {
     #[must_use]
     pub fn with_data_ledger(self, ledger: LedgerConfig) -> Self {
         Self { ledger, ..self }
+    }
+
+    /// The same for units of several rows of this name, "patient" say: N counts them, and what is
+    /// protected is one of them with all rows. The engine must draw and clip them as one.
+    #[must_use]
+    pub fn with_unit(self, unit: impl Into<String>) -> Self {
+        Self { unit: unit.into(), ..self }
+    }
+
+    /// What is protected: "record", or the name of a unit of several rows.
+    pub fn unit(&self) -> &str {
+        &self.unit
     }
 
     /// T: steps that will happen.

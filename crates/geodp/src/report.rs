@@ -4,13 +4,13 @@
 //! parameters), and what is for the data's owner (training loss, gradient norms, accuracy on private
 //! records, what single records paid), marked as that.
 
-use crate::config::TestIs;
+use crate::config::{Imported, TestIs};
 use crate::plan::Plan;
 use crate::run::metrics::{BINS, BlockMetrics, bin_start};
 use crate::statement::Statement;
 use geodp_account::Kind;
 use geodp_mechanism::perturb::PolarCounts;
-use geodp_report::{Axis, Callout, Chart, Histogram, Page, Role, Section, Series, format};
+use geodp_report::{Axis, Callout, Chart, Histogram, Page, Role, Section, Series, Table, format};
 use std::time::Duration;
 
 /// Everything the page is made of.
@@ -23,6 +23,8 @@ pub(crate) struct ReportInputs<'a> {
     pub(crate) config_toml: &'a str,
     pub(crate) ledger_records: u64,
     pub(crate) ledger_head: &'a str,
+    /// What reading did to tables; private.
+    pub(crate) imported: &'a [Imported],
     /// What a watch found; private.
     pub(crate) measured: Option<Section>,
 }
@@ -63,15 +65,19 @@ fn result(inputs: &ReportInputs<'_>) -> Section {
     let seconds: f64 = inputs.metrics.iter().map(|m| m.seconds).sum();
     let records: u64 = inputs.metrics.iter().map(|m| m.records).sum();
     let test = inputs.metrics.iter().rev().find_map(|m| m.test);
+    let errors = test.and_then(|test| test.errors);
     let accuracy = match (test, &inputs.statement.accuracy) {
         (_, Some(released)) => released.to_string(),
-        (Some(test), None) if test.is == TestIs::Public => format::percent(test.accuracy),
+        (Some(test), None) if test.is == TestIs::Public => match errors {
+            Some(errors) => format::significant(errors.rmse, 4),
+            None => format::percent(test.accuracy),
+        },
         (Some(_), None) => "for the owner, below".to_owned(),
         (None, None) => "not measured".to_owned(),
     };
     let rate = format!("{} / s", format::count((records as f64 / seconds.max(1e-9)) as u64));
     Section::new("Result").headline([
-        ("test accuracy".to_owned(), accuracy),
+        (if errors.is_some() { "test RMSE" } else { "test accuracy" }.to_owned(), accuracy),
         (inputs.statement.epsilon_label(), inputs.statement.epsilon_text()),
         ("training time".to_owned(), format::duration(Duration::from_secs_f64(seconds))),
         ("records".to_owned(), rate),
@@ -146,15 +152,15 @@ fn is_public(inputs: &ReportInputs<'_>) -> bool {
 
 /// How the model did on held-out records, over the training.
 struct HeldOut {
+    /// Accuracy, or of numbers the error.
     accuracy: Chart,
+    caption: &'static str,
     loss: Chart,
 }
 
 impl HeldOut {
     fn add_to(&self, section: Section) -> Section {
-        section
-            .figure(&self.accuracy, "Accuracy on the records that took no part in training.")
-            .figure(&self.loss, "Loss on the same records.")
+        section.figure(&self.accuracy, self.caption).figure(&self.loss, "Loss on the same records.")
     }
 }
 
@@ -167,31 +173,41 @@ fn held_out(inputs: &ReportInputs<'_>) -> Option<HeldOut> {
     if accuracies.is_empty() {
         return None;
     }
-    let accuracy = Chart::new(
-        "Accuracy on held-out records",
-        Axis::linear("epoch"),
-        Axis::linear("test accuracy").unit("%"),
-    )
-    .series(Series::line("test accuracy", role, accuracies).markers());
+    let numbers = inputs.metrics.iter().filter_map(|m| m.test).any(|t| t.errors.is_some());
+    let accuracy = if numbers {
+        let errors = test(|t| t.errors.map_or(0.0, |errors| errors.rmse));
+        let axis = from_zero("test RMSE", &errors);
+        Chart::new("Error on held-out records", Axis::linear("epoch"), axis)
+            .series(Series::line("test RMSE", role, errors).markers())
+    } else {
+        Chart::new(
+            "Accuracy on held-out records",
+            Axis::linear("epoch"),
+            Axis::linear("test accuracy").unit("%"),
+        )
+        .series(Series::line("test accuracy", role, accuracies).markers())
+    };
     let losses = test(|t| t.loss);
     let loss = Chart::new(
         "Loss on held-out records",
         Axis::linear("epoch"),
-        from_zero("test loss (cross-entropy)", &losses),
+        from_zero("test loss", &losses),
     )
     .series(Series::line("test loss", role, losses).markers());
-    Some(HeldOut { accuracy, loss })
+    let caption = if numbers {
+        "Error on the records that took no part in training."
+    } else {
+        "Accuracy on the records that took no part in training."
+    };
+    Some(HeldOut { accuracy, caption, loss })
 }
 
 fn diagnostics(inputs: &ReportInputs<'_>) -> Section {
     let loss: Vec<(f64, f64)> =
         inputs.metrics.iter().filter_map(|m| Some((m.epoch, m.loss?))).collect();
-    let chart = Chart::new(
-        "Training loss",
-        Axis::linear("epoch"),
-        from_zero("training loss (cross-entropy)", &loss),
-    )
-    .series(Series::line("training loss", Role::Neutral, loss));
+    let chart =
+        Chart::new("Training loss", Axis::linear("epoch"), from_zero("training loss", &loss))
+            .series(Series::line("training loss", Role::Neutral, loss));
     let mut section = Section::new("For the data’s owner")
         .callout(
             Callout::Private,
@@ -200,13 +216,17 @@ fn diagnostics(inputs: &ReportInputs<'_>) -> Section {
              statement: leave this section, and metrics.jsonl, out of what you publish.",
         )
         .figure(&chart, "Mean loss of the records of each block of steps, before the step.");
+    section = inputs.imported.iter().fold(section, import);
     if let (Some(charts), false) = (held_out(inputs), is_public(inputs)) {
         let test = inputs.metrics.iter().rev().find_map(|m| m.test);
         if let Some(test) = test {
+            let found = match test.errors {
+                Some(errors) => errors.to_string(),
+                None => format!("accuracy {}", format::percent(test.accuracy)),
+            };
             section = section.paragraph(format!(
-                "Accuracy on {} held-back private records: {}, without noise.",
+                "On {} held-back private records: {found}, without noise.",
                 format::count(test.records as u64),
-                format::percent(test.accuracy)
             ));
         }
         section = charts.add_to(section);
@@ -229,6 +249,31 @@ fn diagnostics(inputs: &ReportInputs<'_>) -> Section {
         section = section.figure(&chart, caption);
     }
     section
+}
+
+/// What reading did to a table: what should not be overlooked, then every column that was changed.
+fn import(mut section: Section, imported: &Imported) -> Section {
+    let report = &imported.report;
+    section = section.subheading(format!("Import of {}", imported.name()));
+    for warning in report.warnings() {
+        section = section.callout(Callout::Warning, warning);
+    }
+    let changed = report.columns.iter().filter(|c| c.below + c.above + c.other + c.missing > 0);
+    let mut table = Table::new(["column", "below the range", "above it", "other", "missing"]);
+    let mut rows = 0;
+    for column in changed {
+        let counts = [column.below, column.above, column.other, column.missing];
+        let cells = counts.into_iter().map(format::count);
+        table = table.row([column.column.clone()].into_iter().chain(cells));
+        rows += 1;
+    }
+    let records = format::count(report.records);
+    if rows == 0 {
+        return section
+            .paragraph(format!("{records} records; every cell is as the schema declares."));
+    }
+    section
+        .table(table.caption(format!("{records} records; cells outside what the schema declares.")))
 }
 
 /// The blocks of the last epoch.

@@ -15,6 +15,9 @@ use std::fmt;
 /// The mechanism whose statement says what a step releases.
 const CERTIFIED_GEODP: &str = "geodp-certified";
 
+/// What is protected where nothing else is said.
+pub(crate) const RECORD: &str = "record";
+
 /// Where the noise came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "origin", content = "seed")]
@@ -34,7 +37,7 @@ pub struct Statement {
     pub adjacency: Option<Adjacency>,
     /// In which arithmetic the claims hold; absent without privacy.
     pub arithmetic: Option<Arithmetic>,
-    /// What is protected: "record".
+    /// What is protected: "record", or the name of a unit of several rows.
     pub unit: String,
     /// How batches were drawn.
     pub sampling: Sampling,
@@ -65,6 +68,10 @@ pub struct Statement {
     pub polar: Option<PolarSummary>,
     /// What a reader must know: a δ too large, a seed.
     pub warnings: Vec<String>,
+    /// Whether ranges or values of the schema were read from the records (`looked = true`): that was
+    /// not private, and no claim covers it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub looked: bool,
     /// The noisy accuracy that was released; its cost is in the claims.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<ReleasedAccuracy>,
@@ -149,7 +156,7 @@ impl Statement {
             claims,
             adjacency: private.map(|terms| terms.adjacency),
             arithmetic: private.map(|terms| terms.arithmetic),
-            unit: "record".to_owned(),
+            unit: plan.unit.clone(),
             sampling: plan.sampling,
             noise: plan.seed.map_or(NoiseOrigin::OperatingSystem, NoiseOrigin::Seed),
             mechanism: plan.mechanism().name(),
@@ -167,6 +174,7 @@ impl Statement {
             selection,
             polar: None,
             warnings: plan.warnings().to_vec(),
+            looked: false,
             accuracy: None,
             data_set: None,
         })
@@ -189,6 +197,9 @@ impl Statement {
         {
             line += &format!(" (seeded noise, seed {seed}: for experiments)");
         }
+        if self.looked {
+            line += " (its schema was filled in from the records, which no ε covers)";
+        }
         line
     }
 
@@ -198,8 +209,9 @@ impl Statement {
         for claim in &self.claims {
             all.push(capitalised(match claim.kind() {
                 Kind::Certified => format!(
-                    "{claim}. Whoever sees the weights learns at most this much about any one record: \
+                    "{claim}. Whoever sees the weights learns at most this much about any one {}: \
                      {}. This is a theorem; it assumes nothing about the data.",
+                    self.protected(),
                     self.change()
                 ),
                 Kind::Conditional => format!(
@@ -221,6 +233,14 @@ impl Statement {
                      release them as private."
                     .to_owned(),
             }));
+        }
+        if self.looked {
+            all.push(
+                "Ranges and values of the schema were read from the records (looked = true). That was \
+                 not private: the model's inputs are scaled by them, they are in the model file, and no \
+                 ε above covers what they tell."
+                    .to_owned(),
+            );
         }
         if self.mechanism == CERTIFIED_GEODP {
             all.push(
@@ -262,12 +282,27 @@ impl Statement {
         all
     }
 
-    fn change(&self) -> &'static str {
+    /// "record", or "patient with all rows".
+    fn protected(&self) -> String {
+        if self.unit == RECORD { RECORD.to_owned() } else { format!("{} with all rows", self.unit) }
+    }
+
+    /// "records", or "units (patient)".
+    fn counted(&self) -> String {
+        if self.unit == RECORD { "records".to_owned() } else { format!("units ({})", self.unit) }
+    }
+
+    fn change(&self) -> String {
         match self.adjacency {
-            Some(Adjacency::ReplaceOne) => "whether it is this one or any other in its place",
+            Some(Adjacency::ReplaceOne) => {
+                "whether it is this one or any other in its place".to_owned()
+            }
             _ => {
-                "whether it has its content or is blank and contributes nothing (zero-out; the \
-                 number of records N is public)"
+                format!(
+                    "whether it has its content or is blank and contributes nothing (zero-out; the \
+                     number of {} N is public)",
+                    self.counted()
+                )
             }
         }
     }
@@ -322,15 +357,25 @@ impl Statement {
         add(
             "neighbouring data sets",
             self.adjacency.map(|a| match a {
-                Adjacency::AddRemove => "one record added or removed".to_owned(),
-                Adjacency::ZeroOut => "zero-out: one record made blank, N public".to_owned(),
-                Adjacency::ReplaceOne => "replace-one: one record replaced, N public".to_owned(),
+                Adjacency::AddRemove => format!("one {} added or removed", self.protected()),
+                Adjacency::ZeroOut => {
+                    format!("zero-out: one {} made blank, N public", self.protected())
+                }
+                Adjacency::ReplaceOne => {
+                    format!("replace-one: one {} replaced, N public", self.protected())
+                }
             }),
         );
         add("arithmetic", self.arithmetic.map(|arithmetic| arithmetic.to_string()));
         add(
             "sampling",
-            Some(format!("{}, B = {} of N = {}", self.sampling, self.batch, self.records)),
+            Some(format!(
+                "{}, B = {} of N = {}{}",
+                self.sampling,
+                self.batch,
+                self.records,
+                if self.unit == RECORD { String::new() } else { format!(" {}", self.counted()) }
+            )),
         );
         add("noise multiplier σ", self.noise_multiplier.map(rounded_up));
         add("bounding factor β", self.beta.map(|b| b.to_string()));

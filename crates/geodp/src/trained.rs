@@ -1,12 +1,14 @@
 //! A finished run's model: measured on held-out records, or asked about new ones.
 
 use crate::Error;
-use crate::config::{DataConfig, Imported, RunConfig};
+use crate::config::{DataConfig, Imported, Loaded, RunConfig, SCHEMA_FILE, image_options};
 use crate::model_file::ModelFile;
 use crate::run::checkpoint::{Checkpoint, Position};
 use crate::run::identity;
+use crate::scores::{Errors, Scores, in_range, most_probable};
 use geodp_account::{Claim, Ledger};
-use geodp_data::{Dataset, Records, Scaling, Unlabelled, idx, mnist, npy, table};
+use geodp_data::table::{Label, ReadOptions, Schema};
+use geodp_data::{Dataset, Records, Scaling, Unlabelled, images, load_inputs, mnist, table};
 use geodp_nn::{Evaluation, Network};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -51,21 +53,56 @@ fn same_bits(a: &[f32], b: &[f32]) -> bool {
 }
 
 /// What the model says of some records.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Predictions {
     /// Class names, in the order of the probabilities.
     pub classes: Vec<String>,
+    /// Headings of the columns that were passed through.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub identifiers: Vec<String>,
+    /// What the number that is learnt is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// One a record.
     pub rows: Vec<Prediction>,
 }
 
+/// Records to be predicted, and which ones they are.
+pub struct Inputs {
+    /// The records.
+    pub records: Records,
+    /// Number of each record's row in its file, from 1.
+    pub rows: Vec<u64>,
+    /// Columns that are passed through: a heading, and a content for each record.
+    pub identifiers: Vec<(String, Vec<String>)>,
+    /// What reading did to a table.
+    pub imported: Option<Imported>,
+}
+
+impl Inputs {
+    fn numbered(records: Records) -> Self {
+        let rows = (1..=records.len() as u64).collect();
+        Self { records, rows, identifiers: Vec::new(), imported: None }
+    }
+}
+
 /// What the model says of one record.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Prediction {
-    /// The most probable class.
+    /// Number of its row, from 1.
+    pub row: u64,
+    /// Contents of the columns that were passed through.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub identifiers: Vec<String>,
+    /// The most probable class; empty where a number is learnt.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub class: String,
-    /// Probability of each class.
+    /// Probability of each class; empty where a number is learnt.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub probabilities: Vec<f32>,
+    /// The number, within its declared range, where one is learnt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
 }
 
 impl Trained {
@@ -84,6 +121,13 @@ impl Trained {
             None => (None, None),
         };
         let (model, network) = ModelFile::read(&folder.join("model.safetensors"))?;
+        let copy = folder.join(SCHEMA_FILE);
+        if let (Some(schema), true) = (&model.schema, copy.exists())
+            && crate::run::files::read(&copy)? != schema.as_bytes()
+        {
+            let reason = "schema.toml is not the schema the model was trained with";
+            return Err(identity::mismatch(folder, reason));
+        }
         if last.is_some_and(|last| !same_bits(&last, &model.weights)) {
             let reason = "model.safetensors does not hold the weights that its ledger paid for";
             return Err(identity::mismatch(folder, reason));
@@ -110,6 +154,14 @@ impl Trained {
         identity::check_data(&self.folder, &paid.position, &train.fingerprint().to_string())
     }
 
+    /// The model as an ONNX file.
+    ///
+    /// # Errors
+    /// [`Error::Export`] with what ONNX cannot express.
+    pub fn to_onnx(&self, after_features: bool) -> Result<Vec<u8>, Error> {
+        self.model.to_onnx(after_features)
+    }
+
     /// The run's config.
     pub fn config(&self) -> &RunConfig {
         &self.config
@@ -129,7 +181,17 @@ impl Trained {
         })
     }
 
-    /// Loss and accuracy on labelled records: those of [`RunConfig::load`], which have their features.
+    /// The run's own records, which must be those it was trained on.
+    ///
+    /// # Errors
+    /// A bad file; [`Error::Mismatch`] if the records are others.
+    pub fn load(&self) -> Result<Loaded, Error> {
+        let loaded = self.config.load_in(&self.folder)?;
+        self.check_data(&loaded.split.train)?;
+        Ok(loaded)
+    }
+
+    /// Loss and accuracy on labelled records: those of [`load`](Self::load), which have their features.
     ///
     /// # Errors
     /// Records of another shape.
@@ -138,49 +200,141 @@ impl Trained {
         Ok(self.network.evaluate(&self.model.weights, records, &all)?)
     }
 
+    /// Confusion matrix, AUC, recall and calibration on the same records. For the owner of private ones.
+    ///
+    /// # Errors
+    /// Records of another shape or other classes.
+    pub fn scores(&self, records: &Dataset) -> Result<Scores, Error> {
+        if records.class_names() != self.model.class_names {
+            let reason = "the records' classes are not the model's, or in another order";
+            return Err(identity::mismatch(&self.folder, reason));
+        }
+        let probabilities = self.probabilities(records.records())?;
+        Ok(Scores::of(&probabilities, records.labels(), self.network.classes()))
+    }
+
+    /// A row of probabilities for each record that has its features.
+    fn probabilities(&self, records: &Records) -> Result<Vec<f32>, Error> {
+        let all: Vec<u32> = (0..records.len() as u32).collect();
+        let mut probabilities = vec![0.0; all.len() * self.network.classes()];
+        let samples = Unlabelled(records);
+        self.network.predict(&self.model.weights, &samples, &all, &mut probabilities)?;
+        Ok(probabilities)
+    }
+
     /// Classes and probabilities of records.
     ///
     /// # Errors
     /// Records of another shape.
     pub fn predict(&self, records: &Records) -> Result<Predictions, Error> {
         let records = self.with_features(records)?;
-        let samples = Unlabelled(&records);
-        let all: Vec<u32> = (0..records.len() as u32).collect();
-        let classes = self.network.classes();
-        let mut probabilities = vec![0.0; all.len() * classes];
-        self.network.predict(&self.model.weights, &samples, &all, &mut probabilities)?;
-        let rows = probabilities
-            .chunks(classes)
-            .map(|row| {
-                let best = (0..classes).max_by(|a, b| row[*a].total_cmp(&row[*b])).unwrap_or(0);
-                let class =
-                    self.model.class_names.get(best).cloned().unwrap_or_else(|| best.to_string());
-                Prediction { class, probabilities: row.to_vec() }
-            })
-            .collect();
-        Ok(Predictions { classes: self.model.class_names.clone(), rows })
+        let probabilities = self.probabilities(&records)?;
+        let classes = &self.model.class_names;
+        if let Some((label, range)) = self.number()? {
+            let row = |(row, &output): (u64, &f32)| Prediction {
+                row,
+                value: Some(in_range(output, range)),
+                ..Prediction::default()
+            };
+            let rows = (1..).zip(&probabilities).map(row).collect();
+            return Ok(Predictions { label: Some(label), rows, ..Predictions::default() });
+        }
+        let row = |(number, row): (u64, &[f32])| {
+            let best = most_probable(row);
+            let class = classes.get(best).cloned().unwrap_or_else(|| best.to_string());
+            let probabilities = row.to_vec();
+            Prediction { row: number, class, probabilities, ..Prediction::default() }
+        };
+        let rows = (1..).zip(probabilities.chunks(self.network.classes())).map(row).collect();
+        Ok(Predictions { classes: classes.clone(), rows, ..Predictions::default() })
     }
 
-    /// Reads records to predict, as the run's own data was read, and says what reading did to a table.
+    /// As [`predict`](Self::predict), with row numbers and the columns that are passed through.
+    ///
+    /// # Errors
+    /// Records of another shape.
+    pub fn predict_inputs(&self, inputs: &Inputs) -> Result<Predictions, Error> {
+        let mut predictions = self.predict(&inputs.records)?;
+        predictions.identifiers = inputs.identifiers.iter().map(|(name, _)| name.clone()).collect();
+        for (at, (row, number)) in predictions.rows.iter_mut().zip(&inputs.rows).enumerate() {
+            row.row = *number;
+            row.identifiers =
+                inputs.identifiers.iter().map(|(_, column)| column[at].clone()).collect();
+        }
+        Ok(predictions)
+    }
+
+    /// How far off predicted numbers are on labelled records, where numbers are learnt.
+    ///
+    /// # Errors
+    /// Records of another shape.
+    pub fn errors(&self, records: &Dataset) -> Result<Option<Errors>, Error> {
+        let (Some(targets), Some(range)) = (records.targets(), records.target_range()) else {
+            return Ok(None);
+        };
+        let outputs = self.probabilities(records.records())?;
+        Ok(Some(Errors::of(&outputs, targets, range)))
+    }
+
+    /// Name and range of the number that is learnt.
+    fn number(&self) -> Result<Option<(String, [f64; 2])>, Error> {
+        if !self.model.spec.loss.is_regression() {
+            return Ok(None);
+        }
+        Ok(match self.schema()? {
+            Some(schema) => match schema.label_kind() {
+                Label::Range { range, .. } => Some((schema.label().to_owned(), *range)),
+                _ => None,
+            },
+            None => None,
+        })
+    }
+
+    /// The schema the model was trained with; `None` for data that is not a table.
+    fn schema(&self) -> Result<Option<Schema>, Error> {
+        let DataConfig::Table { .. } = &self.config.data else { return Ok(None) };
+        let text = self.model.schema.as_deref().ok_or_else(|| Error::NotAModel {
+            folder: self.folder.clone(),
+            reason: "model.safetensors holds no schema: it was written by an older version"
+                .to_owned(),
+        })?;
+        Ok(Some(Schema::parse(SCHEMA_FILE, text)?))
+    }
+
+    /// Reads records to predict, as the run's own data was read. Rows that cannot be read are left out
+    /// and reported; identifiers and the columns in `keep` are passed through.
     ///
     /// # Errors
     /// A bad file, or one of another kind than the run's.
-    pub fn read_unlabelled(&self, path: &Path) -> Result<(Records, Option<Imported>), Error> {
+    pub fn read_inputs(&self, path: &Path, keep: &[String]) -> Result<Inputs, Error> {
+        if let Some(schema) = self.schema()? {
+            let options = ReadOptions {
+                skip_bad_rows: true,
+                keep: keep.to_vec(),
+                keep_identifiers: true,
+                keep_places: true,
+                ..ReadOptions::default()
+            };
+            let table = table::read_with(path, &schema, &options)?;
+            return Ok(Inputs {
+                records: table.records,
+                rows: table.places,
+                identifiers: table.kept_names.into_iter().zip(table.kept).collect(),
+                imported: Some(Imported { file: path.to_owned(), report: table.report }),
+            });
+        }
         let scaling = match &self.config.data {
-            DataConfig::Csv { schema, .. } => {
-                let schema = table::Schema::load(schema)?;
-                let (records, report) = table::read_unlabelled(path, &schema)?;
-                return Ok((records, Some(Imported { file: path.to_owned(), report })));
+            DataConfig::Images { grey, .. } => {
+                let (records, files) = images::load_unlabelled(path, &image_options(*grey, None))?;
+                let files = files.iter().map(|file| file.display().to_string()).collect();
+                let identifiers = vec![("file".to_owned(), files)];
+                return Ok(Inputs { identifiers, ..Inputs::numbered(records) });
             }
             DataConfig::Mnist { unit_scaling: false, .. } => mnist::standard_scaling(),
             DataConfig::Cifar10 { .. } => geodp_data::cifar10::standard_scaling(),
             _ => Scaling::Unit,
         };
-        if path.extension().is_some_and(|e| e == "npy") {
-            Ok((npy::load_inputs(path, &scaling)?, None))
-        } else {
-            Ok((idx::load_inputs(path, &scaling)?, None))
-        }
+        Ok(Inputs::numbered(load_inputs(path, &scaling)?))
     }
 
     /// Reads labelled records of a run on tables, and says what reading did to them.
@@ -188,24 +342,36 @@ impl Trained {
     /// # Errors
     /// A bad file, or a run on other data than tables.
     pub fn read_labelled(&self, path: &Path) -> Result<(Dataset, Imported), Error> {
-        match &self.config.data {
-            DataConfig::Csv { schema, .. } => {
-                let (records, report) = table::read(path, &table::Schema::load(schema)?)?;
+        match self.schema()? {
+            Some(schema) => {
+                let (records, report) = table::read(path, &schema)?;
                 Ok((records, Imported { file: path.to_owned(), report }))
             }
-            _ => Err(Error::Plan("only runs on .csv data can be measured on another file".into())),
+            None => Err(Error::Plan("only runs on tables can be measured on another file".into())),
         }
     }
 }
 
 impl Predictions {
-    /// `row,class,p_<name>,…` with a header line; names are quoted where needed.
+    /// `row,…,class,p_<name>,…` with a header line: the row's number, what was passed through, the
+    /// answer. Names are quoted where needed.
     pub fn to_csv(&self) -> String {
-        let header = ["row".to_owned(), "class".to_owned()].into_iter();
+        let header = ["row".to_owned()].into_iter().chain(self.identifiers.iter().cloned());
+        if let Some(label) = &self.label {
+            let header = header.chain([format!("predicted_{label}")]);
+            let rows = self.rows.iter().map(|row| {
+                let first =
+                    [row.row.to_string()].into_iter().chain(row.identifiers.iter().cloned());
+                first.chain(row.value.map(|value| value.to_string()))
+            });
+            return geodp_report::csv::to_csv(header, rows);
+        }
+        let header = header.chain(["class".to_owned()]);
         let header = header.chain(self.classes.iter().map(|name| format!("p_{name}")));
-        let rows = self.rows.iter().enumerate().map(|(number, row)| {
-            let first = [(number + 1).to_string(), row.class.clone()].into_iter();
-            first.chain(row.probabilities.iter().map(|p| format!("{p:.7}")))
+        let rows = self.rows.iter().map(|row| {
+            let first = [row.row.to_string()].into_iter().chain(row.identifiers.iter().cloned());
+            let answer = first.chain([row.class.clone()]);
+            answer.chain(row.probabilities.iter().map(|p| format!("{p:.7}")))
         });
         geodp_report::csv::to_csv(header, rows)
     }

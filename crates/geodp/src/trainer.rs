@@ -174,6 +174,15 @@ impl<'e> Trainer<'e> {
             .map_err(|source| Error::Engine { step, source })
     }
 
+    /// How far off numbers are on held-out records, where numbers are learnt.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub fn errors(&self) -> Result<Option<crate::scores::Errors>, Error> {
+        let step = self.step;
+        self.engine.errors(self.released_weights()).map_err(|source| Error::Engine { step, source })
+    }
+
     /// Steps kept and taken back, where SUR selects them.
     pub fn selection(&self) -> Option<Selection> {
         self.plan.strategies.select.as_ref().map(|_| self.selection)

@@ -44,6 +44,12 @@ impl Samples for Pool<'_> {
             None => self.train.label(index),
         }
     }
+    fn target(&self, index: usize) -> f32 {
+        match index.checked_sub(self.train.len()) {
+            Some(index) => self.test.target(index),
+            None => self.train.target(index),
+        }
+    }
 }
 
 /// Some records of a pool.
@@ -64,6 +70,9 @@ impl Samples for View<'_> {
     }
     fn label(&self, index: usize) -> u32 {
         self.pool.label(self.rows[index] as usize)
+    }
+    fn target(&self, index: usize) -> f32 {
+        self.pool.target(self.rows[index] as usize)
     }
 }
 

@@ -1,16 +1,19 @@
-//! `geodp data`: which data sets are here, getting CIFAR-10, importing it from a folder.
+//! `geodp data`: which data sets are here, getting CIFAR-10, importing it from a folder, and drafting
+//! the schema of a table.
 
 use crate::failure::bad_input;
+use geodp_data::table::{DraftOptions, draft};
 use geodp_data::{cifar10, default_data_dir};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// List, get or import data sets.
+/// List, get or import data sets; draft the schema of a table.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   geodp data list
   geodp data get cifar10
-  geodp data import cifar10 ~/Downloads/cifar-10-binary.tar.gz")]
+  geodp data import cifar10 ~/Downloads/cifar-10-binary.tar.gz
+  geodp data schema patients.csv --label outcome > schema.toml")]
 pub(crate) struct Args {
     /// Where data sets are kept; $GEODP_DATA or the platform's data folder if absent.
     #[arg(long, global = true, value_name = "DIR")]
@@ -35,6 +38,20 @@ enum Action {
         /// The folder or the .tar.gz.
         source: PathBuf,
     },
+    /// Draft the schema of a table, to be completed by hand, on standard output.
+    Schema {
+        /// The table: .csv, .tsv (each also .gz) or .parquet.
+        table: PathBuf,
+        /// The column to be learnt.
+        #[arg(long, value_name = "COLUMN")]
+        label: Option<String>,
+        /// Fill ranges and values in from the records. NOT PRIVATE; the schema will say so.
+        #[arg(long)]
+        look: bool,
+        /// The character between cells, if it is neither a comma nor, in a .tsv, a tab.
+        #[arg(long, value_name = "CHARACTER")]
+        delimiter: Option<char>,
+    },
 }
 
 #[derive(Serialize)]
@@ -57,6 +74,19 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     };
     let path = match &args.action {
         Action::List => return list(&folder, json),
+        Action::Schema { table, label, look, delimiter } => {
+            let plain = |c: char| u8::try_from(c).ok().filter(u8::is_ascii);
+            let delimiter = delimiter.map(|c| plain(c).ok_or("--delimiter is a plain character"));
+            let delimiter = delimiter.transpose().map_err(bad_input)?;
+            let options = DraftOptions { look: *look, label: label.clone(), delimiter };
+            let text = draft(table, &options).map_err(bad_input)?;
+            if json {
+                println!("{}", serde_json::json!({ "schema": text, "looked": look }));
+            } else {
+                print!("{text}");
+            }
+            return Ok(());
+        }
         Action::Get { name } => {
             known(name)?;
             cifar10::download(&folder, !json)?

@@ -1,9 +1,11 @@
 //! `geodp evaluate`: how a trained model does on held-out records.
 
 use crate::failure::classify;
+use crate::stdin::Spooled;
 use crate::summary;
 use geodp::config::Imported;
 use geodp::config::TestIs;
+use geodp::scores::{Errors, Scores};
 use geodp::trained::Trained;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -16,15 +18,25 @@ use std::path::PathBuf;
 pub(crate) struct Args {
     /// The folder of a finished run.
     run: PathBuf,
-    /// Another labelled .csv file, read by the run's schema; the run's own test set if absent.
+    /// Another labelled table, read by the run's schema (- is CSV on standard input); the run's own test
+    /// set if absent.
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
 struct Measured<'a> {
-    accuracy: f64,
+    /// Of classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accuracy: Option<f64>,
     loss: f64,
+    /// Of classes.
+    #[serde(flatten)]
+    scores: Option<Scores>,
+    /// Of numbers.
+    #[serde(flatten)]
+    errors: Option<Errors>,
+    classes: &'a [String],
     records: usize,
     /// Whose the records are: figures from private ones are for the data's owner.
     is: TestIs,
@@ -39,20 +51,28 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let trained = Trained::open(&args.run).map_err(classify)?;
     let (records, imported, is) = match &args.data {
         Some(path) => {
-            let (records, imported) = trained.read_labelled(path).map_err(classify)?;
+            let spooled = Spooled::of(path)?;
+            let (records, imported) = trained.read_labelled(spooled.path()).map_err(classify)?;
             (records, vec![imported], TestIs::Private)
         }
         None => {
-            let loaded = trained.config().load().map_err(classify)?;
-            trained.check_data(&loaded.split.train).map_err(classify)?;
+            let loaded = trained.load().map_err(classify)?;
             (loaded.split.test, loaded.imported, trained.config().data.test_is())
         }
     };
     let result = trained.evaluate(&records).map_err(classify)?;
+    let errors = trained.errors(&records).map_err(classify)?;
+    let scores = match errors {
+        Some(_) => None,
+        None => Some(trained.scores(&records).map_err(classify)?),
+    };
     let claimed = trained.claimed_by_the_file();
     let measured = Measured {
-        accuracy: result.accuracy(),
+        accuracy: errors.is_none().then(|| result.accuracy()),
         loss: result.mean_loss,
+        scores,
+        errors,
+        classes: records.class_names(),
         records: result.count,
         is,
         privacy: privacy(&trained),
@@ -63,8 +83,16 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
         println!("{}", serde_json::to_string_pretty(&measured)?);
     } else {
         measured.imported.iter().for_each(summary::announce_import);
-        println!("accuracy  {:.2} %", 100.0 * measured.accuracy);
+        if let Some(accuracy) = measured.accuracy {
+            println!("accuracy  {:.2} %", 100.0 * accuracy);
+        }
+        if let Some(errors) = measured.errors {
+            println!("errors    {errors}");
+        }
         println!("loss      {:.4}", measured.loss);
+        if let Some(scores) = &measured.scores {
+            print_scores(scores, measured.classes);
+        }
         match measured.is {
             TestIs::Public => println!("records   {} (public)", measured.records),
             TestIs::Private => println!(
@@ -76,6 +104,29 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
         println!("          (claimed by the file: {claimed})");
     }
     Ok(())
+}
+
+/// Classes up to which the whole confusion matrix is shown.
+const MOST_SHOWN: usize = 12;
+
+fn print_scores(scores: &Scores, classes: &[String]) {
+    if let Some(auc) = scores.auc {
+        let what = if classes.len() > 2 { " (mean of each class against the rest)" } else { "" };
+        println!("AUC       {auc:.4}{what}");
+    }
+    let wide = classes.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(8);
+    println!("{:wide$}  recall    classified as", "class");
+    for (class, name) in classes.iter().enumerate() {
+        let recall =
+            scores.recall[class].map_or("–".to_owned(), |r| format!("{:.2} %", 100.0 * r));
+        let row = scores.confusion[class].iter().map(|count| format!("{count:>7}"));
+        let row = if classes.len() <= MOST_SHOWN { row.collect::<String>() } else { String::new() };
+        println!("{name:wide$}  {recall:<8}{row}");
+    }
+    println!("calibration (mean probability, share that was so, records)");
+    for bin in &scores.calibration {
+        println!("  {:.3}  {:.3}  {}", bin.predicted, bin.observed, bin.records);
+    }
 }
 
 /// What the run's ledger says, in one line.

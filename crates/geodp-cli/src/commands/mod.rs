@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod data;
 pub(crate) mod demo;
 pub(crate) mod evaluate;
+pub(crate) mod export;
 pub(crate) mod lab;
 pub(crate) mod plan;
 pub(crate) mod predict;

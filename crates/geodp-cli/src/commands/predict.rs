@@ -1,6 +1,7 @@
-//! `geodp predict`: classes and probabilities for new records, CSV in and CSV out.
+//! `geodp predict`: classes and probabilities for new records, any table in and CSV out.
 
 use crate::failure::{bad_input, classify};
+use crate::stdin::Spooled;
 use crate::summary;
 use geodp::config::Imported;
 use geodp::trained::{Predictions, Trained};
@@ -16,8 +17,13 @@ use std::path::PathBuf;
 pub(crate) struct Args {
     /// The folder of a finished run.
     run: PathBuf,
-    /// Records: a .csv file with the schema's columns (the label may be absent), .npy or IDX images.
+    /// Records: a table with the schema's columns (the label may be absent; - is CSV on standard
+    /// input), an NPY or IDX file, or a folder of images. Identifiers are passed through; a row that
+    /// cannot be read is left out and reported.
     input: PathBuf,
+    /// Columns of a table to pass through, besides those that look like identifiers.
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
+    keep: Vec<String>,
     /// Where to write; standard output if absent.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -34,8 +40,10 @@ struct Predicted {
 
 pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let trained = Trained::open(&args.run).map_err(classify)?;
-    let (records, imported) = trained.read_unlabelled(&args.input).map_err(classify)?;
-    let predictions = trained.predict(&records).map_err(classify)?;
+    let spooled = Spooled::of(&args.input)?;
+    let inputs = trained.read_inputs(spooled.path(), &args.keep).map_err(classify)?;
+    let predictions = trained.predict_inputs(&inputs).map_err(classify)?;
+    let imported = inputs.imported;
     let text = if json {
         serde_json::to_string_pretty(&Predicted { predictions, imported })?
     } else {

@@ -1,7 +1,7 @@
 //! `geodp train`: a private training from flags or a config file, into a run folder.
 
 use crate::commands::settings::Settings;
-use crate::failure::{bad_input, classify};
+use crate::failure::{Stopped, bad_input, classify};
 use crate::progress::TrainingBar;
 use crate::{interrupt, summary};
 use geodp::run::{Ended, Run};
@@ -13,6 +13,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   geodp train --data mnist --model cnn --epsilon 3 --out runs/mnist
+  geodp train --data patients.parquet --schema schema.toml --epsilon 3 --out runs/patients
   geodp train --mechanism geodp --beta 0.1 --noise-multiplier 1 --batch 16384
   geodp train --select sur --importance --clip psac --optimizer adam --epsilon 3
   geodp train --mechanism geodp --beta 0.1 --epsilon 3 --measure 1000
@@ -74,11 +75,8 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
             summary::print(&finished, &owner, &folder, json)
         }
         Ended::Interrupted { step } => {
-            eprintln!(
-                "stopped after step {step}; continue with: geodp train --resume {}",
-                folder.display()
-            );
-            Ok(())
+            let resume = format!("geodp train --resume {}", folder.display());
+            Err(Stopped(format!("stopped after step {step}; continue with: {resume}")).into())
         }
         _ => Ok(()),
     }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 /// Declared names, in order.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Names {
     list: Vec<String>,
     by_text: HashMap<String, usize>,
@@ -17,7 +17,7 @@ pub struct Names {
 
 impl Names {
     /// Distinct, trimmed names.
-    pub(super) fn new(list: Vec<String>) -> Result<Self, String> {
+    pub(crate) fn new(list: Vec<String>) -> Result<Self, String> {
         let (mut by_text, mut by_number) = (HashMap::new(), HashMap::new());
         for (at, name) in list.iter().enumerate() {
             if name.is_empty() {
@@ -39,12 +39,19 @@ impl Names {
     }
 
     /// Which name a cell is.
-    pub(super) fn position(&self, cell: &str) -> Option<usize> {
-        self.by_text.get(cell).copied().or_else(|| self.number(finite(cell)?))
+    pub(crate) fn position(&self, cell: &str) -> Option<usize> {
+        let found = self.by_text.get(cell).copied().or_else(|| self.number(finite(cell)?));
+        found.or_else(|| self.truth(cell))
+    }
+
+    /// Which name is this truth, in whatever capitals: `True` in a table is `true` in a schema.
+    fn truth(&self, cell: &str) -> Option<usize> {
+        let word = ["true", "false"].into_iter().find(|word| cell.eq_ignore_ascii_case(word))?;
+        self.list.iter().position(|name| name.eq_ignore_ascii_case(word))
     }
 
     /// Which name is this number.
-    pub(super) fn number(&self, number: f64) -> Option<usize> {
+    pub(crate) fn number(&self, number: f64) -> Option<usize> {
         self.by_number.get(&key(number)).copied().flatten()
     }
 }
@@ -82,11 +89,19 @@ mod tests {
             ("1000", Some(4)),
             ("10", None),
             ("nan", None),
+            ("true", None),
             ("inf", None),
         ];
         for (cell, expected) in cases {
             assert_eq!(names.position(cell), expected, "{cell}");
         }
+    }
+
+    #[test]
+    fn truths_match_in_any_capitals() {
+        let names = names(&["true", "No"]).unwrap();
+        assert_eq!([names.position("True"), names.position("TRUE")], [Some(0), Some(0)]);
+        assert_eq!([names.position("False"), names.position("no")], [None, None]);
     }
 
     #[test]

@@ -1,12 +1,14 @@
-//! The schema file: what each column means, checked once.
+//! A checked schema: what each column of a table means.
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
+use geodp_nn::Loss;
 use serde::Deserialize;
 
-use super::Names;
+use super::date::Moment;
+use super::file::SchemaFile;
+use super::{Names, nearest};
 use crate::DataError;
 use crate::files::shown;
 
@@ -23,6 +25,7 @@ pub enum NumericScale {
 
 /// What a feature column holds.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum FeatureKind {
     /// A number in a declared range; one input.
     Numeric {
@@ -36,6 +39,30 @@ pub enum FeatureKind {
         /// The declared values.
         values: Names,
     },
+    /// A date in a declared range; one input.
+    Date {
+        /// First day, in days since 1970-01-01.
+        first: i64,
+        /// Last day.
+        last: i64,
+    },
+    /// Yes or no; one input.
+    Boolean,
+}
+
+/// What is done where a cell is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Missing {
+    /// The table is refused.
+    #[default]
+    Refuse,
+    /// The row is left out, and counted.
+    Skip,
+    /// It is a category of its own: one more input.
+    Category,
+    /// This value is taken (of a date, days since 1970-01-01), and one more input is 1.
+    Value(f64),
 }
 
 /// A column that becomes inputs.
@@ -45,26 +72,76 @@ pub struct Feature {
     pub column: String,
     /// What it holds.
     pub kind: FeatureKind,
+    /// What is done where it is missing.
+    pub missing: Missing,
 }
 
 impl Feature {
     /// How many inputs it becomes.
     pub fn width(&self) -> usize {
-        match &self.kind {
-            FeatureKind::Numeric { .. } => 1,
+        let own = match &self.kind {
             FeatureKind::Categorical { values } => values.list().len() + 1,
+            _ => 1,
+        };
+        own + usize::from(matches!(self.missing, Missing::Category | Missing::Value(_)))
+    }
+
+    /// Part of the schema's line; what has no treatment of missing cells reads as it always did.
+    fn describe(&self) -> String {
+        let column = &self.column;
+        let kind = match &self.kind {
+            FeatureKind::Numeric { low, high } => format!("; {column:?} {low}..{high}"),
+            FeatureKind::Categorical { values } => format!("; {column:?} {:?}", values.list()),
+            FeatureKind::Date { first, last } => format!("; {column:?} days {first}..{last}"),
+            FeatureKind::Boolean => format!("; {column:?} boolean"),
+        };
+        match self.missing {
+            Missing::Refuse => kind,
+            Missing::Skip => kind + " missing skipped",
+            Missing::Category => kind + " missing a category",
+            Missing::Value(value) => format!("{kind} missing {value}"),
         }
     }
+}
+
+/// What is learnt.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Label {
+    /// One of these classes.
+    Classes(Names),
+    /// A number.
+    Range {
+        /// Its declared range.
+        range: [f64; 2],
+        /// What being off by some costs.
+        loss: Loss,
+    },
+}
+
+/// The privacy unit: all rows with the same content of a column.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unit {
+    /// The column's heading.
+    pub column: String,
+    /// How many rows of a unit are used in a step at most.
+    pub most_rows: usize,
 }
 
 /// A checked schema.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schema {
-    pub(super) scale: NumericScale,
-    pub(super) delimiter: u8,
-    pub(super) label: String,
-    pub(super) classes: Names,
-    pub(super) features: Vec<Feature>,
+    pub(crate) scale: NumericScale,
+    pub(crate) delimiter: Option<u8>,
+    pub(crate) na: Names,
+    pub(crate) label_column: String,
+    pub(crate) label: Label,
+    pub(crate) label_missing: Missing,
+    pub(crate) unit: Option<Unit>,
+    pub(crate) features: Vec<Feature>,
+    pub(crate) looked: bool,
+    pub(crate) text: String,
 }
 
 impl Schema {
@@ -77,23 +154,54 @@ impl Schema {
     /// Reads the text of a schema file; `file` is its name in messages.
     pub fn parse(file: &str, text: &str) -> Result<Self, DataError> {
         let problem = |problem| DataError::Schema { file: file.to_owned(), problem };
-        let raw: SchemaFile = toml::from_str(text).map_err(|error| problem(error.to_string()))?;
-        raw.check().map_err(problem)
+        let raw: SchemaFile = toml::from_str(text)
+            .map_err(|error| problem(nearest::explain_key(&error.to_string())))?;
+        let schema = raw.check().map_err(problem)?;
+        Ok(Schema { text: text.to_owned(), ..schema })
+    }
+
+    /// The text it was read from, for whoever keeps a copy.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Where numbers of a declared range go.
+    pub fn scale(&self) -> NumericScale {
+        self.scale
     }
 
     /// Heading of the label column.
     pub fn label(&self) -> &str {
+        &self.label_column
+    }
+
+    /// What the label is.
+    pub fn label_kind(&self) -> &Label {
         &self.label
     }
 
-    /// The classes, in the order of their labels.
+    /// The classes, in the order of their labels; none if a number is learnt.
     pub fn classes(&self) -> &[String] {
-        self.classes.list()
+        match &self.label {
+            Label::Classes(names) => names.list(),
+            Label::Range { .. } => &[],
+        }
     }
 
     /// The feature columns, in the order of their inputs.
     pub fn features(&self) -> &[Feature] {
         &self.features
+    }
+
+    /// The privacy unit, where it is not the row.
+    pub fn unit(&self) -> Option<&Unit> {
+        self.unit.as_ref()
+    }
+
+    /// Whether ranges and values were read from the records. That was not private, and every
+    /// statement about a model made with this schema has to say so.
+    pub fn looked(&self) -> bool {
+        self.looked
     }
 
     /// How many inputs a record becomes.
@@ -102,131 +210,62 @@ impl Schema {
     }
 
     /// The schema in one line, part of a dataset's fingerprint.
-    pub(super) fn describe(&self) -> String {
-        let feature = |feature: &Feature| match &feature.kind {
-            FeatureKind::Numeric { low, high } => format!("; {:?} {low}..{high}", feature.column),
-            FeatureKind::Categorical { values } => {
-                format!("; {:?} {:?}", feature.column, values.list())
-            }
-        };
-        let features: String = self.features.iter().map(feature).collect();
+    pub(crate) fn describe(&self) -> String {
+        let features: String = self.features.iter().map(Feature::describe).collect();
         let scale = match self.scale {
             NumericScale::Unit => "unit",
             NumericScale::Symmetric => "symmetric",
         };
-        format!("table {scale}{features}")
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SchemaFile {
-    #[serde(default)]
-    scale: NumericScale,
-    #[serde(default = "comma")]
-    delimiter: char,
-    label: LabelFile,
-    #[serde(default)]
-    feature: Vec<FeatureFile>,
-}
-
-fn comma() -> char {
-    ','
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LabelFile {
-    column: String,
-    classes: Vec<Name>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FeatureFile {
-    column: String,
-    range: Option<Vec<f64>>,
-    values: Option<Vec<Name>>,
-}
-
-/// A value as it stands in a cell; `0` and `true` need no quotes in the schema.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Name {
-    Text(String),
-    Integer(i64),
-    Boolean(bool),
-}
-
-impl Name {
-    fn text(self) -> String {
-        match self {
-            Name::Text(text) => text.trim().to_owned(),
-            Name::Integer(number) => number.to_string(),
-            Name::Boolean(truth) => truth.to_string(),
-        }
-    }
-}
-
-impl SchemaFile {
-    fn check(self) -> Result<Schema, String> {
-        let delimiter = u8::try_from(self.delimiter)
-            .ok()
-            .filter(|byte| byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r'))
-            .ok_or_else(|| format!("delimiter {:?} is not a plain character", self.delimiter))?;
-        let classes = distinct("label", self.label.classes)?;
-        if classes.list().len() < 2 {
-            return Err("label: declare at least two classes".to_owned());
-        }
-        if self.feature.is_empty() {
-            return Err("no [[feature]]: declare at least one column to learn from".to_owned());
-        }
-        let mut seen = HashSet::from([self.label.column.clone()]);
-        let mut features = Vec::with_capacity(self.feature.len());
-        for feature in self.feature {
-            if !seen.insert(feature.column.clone()) {
-                return Err(format!("column {:?} is declared twice", feature.column));
-            }
-            features.push(feature.check()?);
-        }
-        Ok(Schema { scale: self.scale, delimiter, label: self.label.column, classes, features })
-    }
-}
-
-impl FeatureFile {
-    fn check(self) -> Result<Feature, String> {
-        let column = self.column;
-        let kind = match (self.range, self.values) {
-            (Some(range), None) => {
-                let [low, high] = range[..] else {
-                    return Err(format!("column {column:?}: a range is two numbers, [low, high]"));
-                };
-                if !(low.is_finite() && high.is_finite() && (high - low).is_finite() && low < high)
-                {
-                    return Err(format!(
-                        "column {column:?}: range [{low}, {high}] must be two finite numbers, the smaller first"
-                    ));
-                }
-                FeatureKind::Numeric { low, high }
-            }
-            (None, Some(values)) => {
-                let values = distinct(&column, values)?;
-                if values.list().is_empty() {
-                    return Err(format!("column {column:?}: declare at least one value"));
-                }
-                FeatureKind::Categorical { values }
-            }
-            _ => {
-                return Err(format!(
-                    "column {column:?}: give either range = [low, high] or values = [\"a\", \"b\"]"
-                ));
-            }
+        let na = match self.na.list() {
+            [] => String::new(),
+            names => format!("; missing are {names:?}"),
         };
-        Ok(Feature { column, kind })
+        let label = match self.label {
+            Label::Classes(_) => String::new(),
+            Label::Range { range: [low, high], .. } => format!("; label {low}..{high}"),
+        };
+        format!("table {scale}{features}{na}{label}")
     }
 }
 
-fn distinct(column: &str, names: Vec<Name>) -> Result<Names, String> {
-    let names = names.into_iter().map(Name::text).collect();
-    Names::new(names).map_err(|problem| format!("{column}: {problem}"))
+impl FeatureKind {
+    /// Ends of the range that goes to \[0, 1\], of dates in days since 1970-01-01; `None` for categories.
+    pub fn range(&self) -> Option<[f64; 2]> {
+        match self {
+            FeatureKind::Numeric { low, high } => Some([*low, *high]),
+            FeatureKind::Date { first, last } => Some([*first as f64, *last as f64]),
+            FeatureKind::Boolean => Some([0.0, 1.0]),
+            FeatureKind::Categorical { .. } => None,
+        }
+    }
+
+    /// The number that a declared replacement of missing cells is.
+    pub(crate) fn replacement(&self, text: &str) -> Result<f64, String> {
+        let number = match self {
+            FeatureKind::Numeric { .. } => text.parse().ok().filter(|v: &f64| v.is_finite()),
+            FeatureKind::Date { .. } => Moment::parse(text).map(Moment::days),
+            FeatureKind::Boolean => truth(text).map(|truth| f64::from(u8::from(truth))),
+            FeatureKind::Categorical { .. } => None,
+        };
+        let Some([low, high]) = self.range() else {
+            return Err("missing = \"category\", \"skip\" or \"refuse\" is for values".to_owned());
+        };
+        number.filter(|number| (low..=high).contains(number)).ok_or_else(|| {
+            format!("missing = {text:?} is none of \"skip\", \"refuse\" and a value in its range")
+        })
+    }
+}
+
+/// Yes or no, as tables write it.
+pub(crate) fn truth(text: &str) -> Option<bool> {
+    const YES: [&str; 5] = ["true", "yes", "t", "y", "1"];
+    const NO: [&str; 5] = ["false", "no", "f", "n", "0"];
+    let is = |words: [&str; 5]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+    match text.parse() {
+        Ok(1.0) => Some(true),
+        Ok(0.0) => Some(false),
+        _ if is(YES) => Some(true),
+        _ if is(NO) => Some(false),
+        _ => None,
+    }
 }

@@ -18,6 +18,17 @@ pub enum Loss {
     SoftmaxCrossEntropy,
     /// Sigmoid cross-entropy of one output; the labels are 0 and 1.
     SigmoidCrossEntropy,
+    /// Half the square of one output's distance from the target.
+    Squared,
+    /// The same near the target, and linear from a tenth of the range on.
+    Huber,
+}
+
+impl Loss {
+    /// Whether a number is learnt, and not a class.
+    pub fn is_regression(self) -> bool {
+        matches!(self, Loss::Squared | Loss::Huber)
+    }
 }
 
 /// One loss over one block.
@@ -40,7 +51,7 @@ impl<V: Vector> Kernel for CrossEntropy<'_, V> {
     fn run(self) -> usize {
         match self.loss {
             Loss::SoftmaxCrossEntropy => self.softmax(),
-            Loss::SigmoidCrossEntropy => self.sigmoid(),
+            _ => self.sigmoid(),
         }
     }
 }

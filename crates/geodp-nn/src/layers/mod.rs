@@ -22,6 +22,7 @@ pub(crate) mod max_pool;
 mod parts;
 mod relu;
 pub(crate) mod residual;
+pub(crate) mod squared_error;
 mod tanh;
 
 pub(crate) use contract::{

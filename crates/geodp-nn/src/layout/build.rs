@@ -196,6 +196,12 @@ impl Builder {
         };
         self.layout.classes = match (self.layout.loss, outputs) {
             (Loss::SigmoidCrossEntropy, 1) => 2,
+            (Loss::Squared | Loss::Huber, 1) => 1,
+            (Loss::Squared | Loss::Huber, _) => {
+                return Err(Error::Network(format!(
+                    "learning a number needs one output, but there are {outputs}"
+                )));
+            }
             (Loss::SigmoidCrossEntropy, _) => {
                 return Err(Error::Network(format!(
                     "sigmoid cross-entropy needs one output, but there are {outputs}"

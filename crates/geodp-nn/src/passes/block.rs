@@ -4,6 +4,7 @@ use super::Pass;
 use super::workspace::Workspace;
 use crate::layers::cross_entropy::CrossEntropy;
 use crate::layers::residual::AddInto;
+use crate::layers::squared_error::SquaredError;
 use crate::layers::{
     Activation, AnyLayer, Backward, Forward, Layer, RunApply, RunBackward, RunForward, RunPullBack,
     with_activation, with_layer,
@@ -30,9 +31,11 @@ impl<V: Vector> Workspace<V> {
     pub(crate) fn forward(&mut self, pass: &Pass<'_>, batch: &[u32]) {
         let len = pass.layout.input_len;
         self.labels.clear();
+        self.targets.clear();
         for (row, &index) in self.rows.chunks_exact_mut(len).zip(batch) {
             pass.samples.read_input(index as usize, row);
             self.labels.push(pass.samples.label(index as usize));
+            self.targets.push(pass.samples.target(index as usize));
         }
         self.rows[batch.len() * len..].fill(0.0);
         V::run(Transpose { rows: &self.rows, len, out: &mut self.values[0] });
@@ -65,12 +68,23 @@ impl<V: Vector> Workspace<V> {
         let slot = pass.layout.logits;
         let buffer = pass.layout.buffer_of[slot].expect("the logits always have a gradient buffer");
         let outputs = pass.layout.slots[slot];
+        let (loss, outputs) = (pass.layout.loss, &mut self.buffers[buffer][..outputs]);
+        if loss.is_regression() {
+            return V::run(SquaredError {
+                loss,
+                outputs: &self.values[slot],
+                targets: &self.targets,
+                losses,
+                dz: outputs,
+                predictions: probabilities,
+            });
+        }
         V::run(CrossEntropy {
-            loss: pass.layout.loss,
+            loss,
             logits: &self.values[slot],
             labels: &self.labels,
             losses,
-            dz: &mut self.buffers[buffer][..outputs],
+            dz: outputs,
             probabilities,
         })
     }

@@ -20,6 +20,7 @@ pub(crate) struct Workspace<V> {
     /// Inputs of one block as they are read, `[lane][feature]`.
     pub(crate) rows: Vec<f32>,
     pub(crate) labels: Vec<u32>,
+    pub(crate) targets: Vec<f32>,
 }
 
 impl<V: Vector> Workspace<V> {
@@ -41,6 +42,7 @@ impl<V: Vector> Workspace<V> {
             linear_bias: layout.linear_steps().map(|(layer, _)| u8::from(layer.bias)).collect(),
             rows: vec![0.0; layout.input_len * V::LANES],
             labels: Vec::with_capacity(V::LANES),
+            targets: Vec::with_capacity(V::LANES),
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use super::{DataConfig, PairFiles, RunConfig};
 use crate::Error;
-use geodp_data::table::ImportReport;
-use geodp_data::{Dataset, PairOptions, Scaling, Split, cifar10, idx, mnist, npy, table};
+use geodp_data::images::{self, ImageOptions};
+use geodp_data::table::{ImportReport, Schema};
+use geodp_data::{Dataset, PairOptions, Scaling, Split, cifar10, load_pair, mnist, table};
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,8 @@ pub struct Loaded {
     pub split: Split,
     /// What reading did to each table; empty for data that is not a table. Private.
     pub imported: Vec<Imported>,
+    /// The schema of a table.
+    pub schema: Option<Schema>,
 }
 
 /// What reading a table did to cells outside its schema. Private: counts of the data.
@@ -27,6 +30,13 @@ pub struct Imported {
     /// Values clamped, values that went to "other", columns not used.
     #[serde(flatten)]
     pub report: ImportReport,
+}
+
+impl Imported {
+    /// The table's name, without its folders.
+    pub fn name(&self) -> String {
+        self.file.file_name().unwrap_or(self.file.as_os_str()).to_string_lossy().into_owned()
+    }
 }
 
 impl fmt::Display for Imported {
@@ -41,7 +51,20 @@ impl RunConfig {
     /// # Errors
     /// [`Error::Data`] with the file and what is wrong with it.
     pub fn load(&self) -> Result<Loaded, Error> {
-        let mut loaded = self.data.load()?;
+        self.load_as(&self.data)
+    }
+
+    /// As [`load`](Self::load), of a run in this folder: by its own copy of the schema, and with files
+    /// that moved with the folder.
+    ///
+    /// # Errors
+    /// [`Error::Data`] with the file and what is wrong with it.
+    pub fn load_in(&self, folder: &Path) -> Result<Loaded, Error> {
+        self.load_as(&self.data.seen_from(folder))
+    }
+
+    fn load_as(&self, data: &DataConfig) -> Result<Loaded, Error> {
+        let mut loaded = data.load()?;
         if let Some(features) = &self.features {
             let silent = |_, _| ();
             let split = &mut loaded.split;
@@ -58,7 +81,7 @@ impl DataConfig {
     /// # Errors
     /// [`Error::Data`] with the file and what is wrong with it.
     pub fn load(&self) -> Result<Loaded, Error> {
-        let mut imported = Vec::new();
+        let (mut imported, mut declared) = (Vec::new(), None);
         let split = match self {
             Self::Mnist { labels, unit_scaling, holdout } => {
                 let scaling = if *unit_scaling { Scaling::Unit } else { mnist::standard_scaling() };
@@ -77,33 +100,47 @@ impl DataConfig {
                 let split = cifar10::open(&folder, &cifar10::standard_scaling())?;
                 hold_back(split, *holdout)?
             }
-            Self::Idx(files) => files.load(idx::load_pair)?,
-            Self::Npy(files) => files.load(npy::load_pair)?,
-            Self::Csv { train, test, schema, holdout, .. } => {
-                let schema = table::Schema::load(schema)?;
+            Self::Arrays(files) => files.load()?,
+            Self::Images { train, test, grey, holdout, .. } => {
+                let mut read = |folder: &PathBuf, classes| -> Result<Dataset, Error> {
+                    let (records, report) = images::load(folder, &image_options(*grey, classes))?;
+                    imported.push(Imported { file: folder.clone(), report });
+                    Ok(records)
+                };
+                let train = read(train, None)?;
+                let classes = train.class_names().to_vec();
+                let test = test.as_ref().map(|test| read(test, Some(classes))).transpose()?;
+                split(train, test, *holdout)?
+            }
+            Self::Table { train, test, schema, holdout, .. } => {
+                let schema = Schema::load(schema)?;
                 let mut read = |file: &PathBuf| -> Result<Dataset, Error> {
                     let (records, report) = table::read(file, &schema)?;
                     imported.push(Imported { file: file.clone(), report });
+                    only_rows(&records)?;
                     Ok(records)
                 };
                 let train = read(train)?;
                 let test = test.as_ref().map(read).transpose()?;
+                declared = Some(schema);
                 split(train, test, *holdout)?
             }
         };
-        Ok(Loaded { split, imported })
+        Ok(Loaded { split, imported, schema: declared })
     }
 }
 
+/// How a run reads folders of images.
+pub(crate) fn image_options(grey: bool, class_names: Option<Vec<String>>) -> ImageOptions {
+    ImageOptions { grey, scaling: Scaling::Unit, class_names }
+}
+
 impl PairFiles {
-    fn load(
-        &self,
-        load: impl Fn(&Path, &Path, &PairOptions) -> Result<Dataset, geodp_data::DataError>,
-    ) -> Result<Split, Error> {
+    fn load(&self) -> Result<Split, Error> {
         let options = PairOptions::numbered("data", self.classes);
-        let train = load(&self.train_inputs, &self.train_labels, &options)?;
+        let train = load_pair(&self.train_inputs, &self.train_labels, &options)?;
         let test = match (&self.test_inputs, &self.test_labels) {
-            (Some(inputs), Some(labels)) => Some(load(inputs, labels, &options)?),
+            (Some(inputs), Some(labels)) => Some(load_pair(inputs, labels, &options)?),
             (None, None) => None,
             _ => {
                 let reason = "test_inputs and test_labels belong together; give both or neither";
@@ -112,6 +149,18 @@ impl PairFiles {
         };
         split(train, test, self.holdout)
     }
+}
+
+/// A run draws rows: where the schema declares units, a promise about rows must not be read as one about
+/// them.
+fn only_rows(records: &Dataset) -> Result<(), Error> {
+    if let Some(units) = records.units() {
+        return Err(Error::Plan(format!(
+            "the schema declares the unit {:?}, but a run's unit is the row; keep one row of each unit and remove [unit]",
+            units.name()
+        )));
+    }
+    Ok(())
 }
 
 /// The test set gives way to held-back training records, if that is asked for.

@@ -8,6 +8,7 @@ use crate::optimizer::OptimizerKind;
 use crate::params::{ClipKind, PlanParams};
 use crate::sampler::{Sampler, Sampling};
 use crate::schedule::Schedule;
+use crate::statement::RECORD;
 use geodp_account::Arithmetic;
 use geodp_mechanism::{Clip, Spread};
 
@@ -75,6 +76,7 @@ impl PlanParams {
             block: self.check_block(per_epoch)?,
             warnings: self.warnings(facts),
             ledger: LedgerConfig::default(),
+            unit: RECORD.to_owned(),
         })
     }
 

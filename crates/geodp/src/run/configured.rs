@@ -5,8 +5,11 @@ use crate::config::{Imported, Loaded, RunConfig};
 use crate::engine::{About, Engine, EngineError, NetworkEngine, WeightOf};
 use crate::model_file::ModelFile;
 use crate::plan::Facts;
+use crate::scores::Errors;
 use geodp_data::Split;
+use geodp_data::table::Schema;
 use geodp_nn::{BatchOutcome, Evaluation, Grid, Network};
+use std::path::Path;
 
 /// Seed of the initial weights: public, and the same for all runs, so that mechanisms compare.
 const INITIAL_WEIGHTS_SEED: u64 = 0;
@@ -16,6 +19,7 @@ pub struct Configured {
     pub(crate) config: RunConfig,
     pub(crate) split: Split,
     pub(crate) imported: Vec<Imported>,
+    pub(crate) schema: Option<Schema>,
     pub(crate) network: Network,
 }
 
@@ -25,9 +29,52 @@ impl Configured {
     /// # Errors
     /// A data file or a model that cannot be.
     pub fn load(config: RunConfig) -> Result<Self, Error> {
-        let Loaded { split, imported } = config.load()?;
+        let loaded = config.load()?;
+        Self::of(config, loaded)
+    }
+
+    /// As [`load`](Self::load), of a run in this folder.
+    ///
+    /// # Errors
+    /// A data file or a model that cannot be.
+    pub fn load_in(folder: &Path, config: RunConfig) -> Result<Self, Error> {
+        let loaded = config.load_in(folder)?;
+        Self::of(config, loaded)
+    }
+
+    fn of(config: RunConfig, loaded: Loaded) -> Result<Self, Error> {
+        let Loaded { split, imported, schema } = loaded;
         let network = config.model.spec(&split.train).build()?;
-        Ok(Self { config, split, imported, network })
+        let fits = |what: &str, model: usize, data: usize| {
+            if model == data {
+                return Ok(());
+            }
+            Err(Error::Plan(format!(
+                "{} is for {model} {what}, but the records of {} have {data}; choose logistic or mlp, \
+                 which fit any records, or describe a network of your own",
+                config.model_text(),
+                split.train.name()
+            )))
+        };
+        fits("input values", network.input_len(), split.train.input_len())?;
+        let loss = config.model.spec(&split.train).loss;
+        match (loss.is_regression(), split.train.targets()) {
+            (false, None) => fits("classes", network.classes(), split.train.classes())?,
+            (true, Some(_)) => {}
+            _ => {
+                return Err(Error::Plan(format!(
+                    "{}'s loss {loss:?} does not fit the label: classes need cross-entropy, a number \
+                     needs squared or huber",
+                    config.model_text()
+                )));
+            }
+        }
+        Ok(Self { config, split, imported, schema, network })
+    }
+
+    /// The text of the table's schema.
+    pub(crate) fn schema_text(&self) -> Option<&str> {
+        self.schema.as_ref().map(Schema::text)
     }
 
     fn engine(&self) -> NetworkEngine<'_> {
@@ -37,6 +84,9 @@ impl Configured {
     /// Share of the commonest class among the held-out records.
     fn chance_accuracy(&self) -> Option<f64> {
         let test = &self.split.test;
+        if test.targets().is_some() {
+            return None;
+        }
         let mut counts = vec![0_usize; test.classes()];
         for label in test.labels() {
             counts[*label as usize] += 1;
@@ -98,12 +148,30 @@ impl Engine for Configured {
         self.engine().evaluate(weights)
     }
 
+    fn errors(&self, weights: &[f32]) -> Result<Option<Errors>, EngineError> {
+        let test = &self.split.test;
+        let (Some(targets), Some(range)) = (test.targets(), test.target_range()) else {
+            return Ok(None);
+        };
+        let all: Vec<u32> = (0..test.len() as u32).collect();
+        let mut outputs = vec![0.0; all.len()];
+        self.network.predict(weights, test, &all, &mut outputs)?;
+        Ok((!all.is_empty()).then(|| Errors::of(&outputs, targets, range)))
+    }
+
     fn about(&self) -> About {
+        let model = self.config.model_text();
         About {
-            model: self.config.model_text(),
+            model: match self.split.train.targets() {
+                Some(_) => model.replace("Logistic", "Linear"),
+                None => model,
+            },
             data: self.split.train.name().to_owned(),
             chance_accuracy: self.chance_accuracy(),
             test_is: self.config.data.test_is(),
+            classes: self.split.train.class_names().to_vec(),
+            imported: self.imported.clone(),
+            looked: self.schema.as_ref().is_some_and(Schema::looked),
         }
     }
 
@@ -120,6 +188,15 @@ impl Engine for Configured {
             spec: self.config.model.spec(&self.split.train),
             class_names: self.split.train.class_names().to_vec(),
             statement: statement.to_owned(),
+            schema: self.schema_text().map(str::to_owned),
+            features: self.config.features.clone(),
+            shape: Some(self.split.train.shape()),
+            byte_scaling: self
+                .split
+                .train
+                .records()
+                .byte_scaling()
+                .map(|pairs| pairs.iter().map(|&(factor, shift)| [factor, shift]).collect()),
             weights: weights.to_vec(),
         };
         Ok(model.to_bytes()?)

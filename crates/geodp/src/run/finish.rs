@@ -5,7 +5,7 @@
 
 use super::log::RunLog;
 use super::metrics::BlockMetrics;
-use super::{Finished, files, follow, key};
+use super::{Finished, card, files, follow, key};
 use crate::Error;
 use crate::config::TestIs;
 use crate::engine::{About, Engine};
@@ -35,15 +35,18 @@ pub(super) fn finish(
     statement.polar = polar;
     statement.accuracy = released;
     statement.data_set = super::data_ledger::total(&plan)?;
+    let about = engine.about();
+    statement.looked = about.looked;
     let model = engine
         .model_file(&weights, &statement.headline())
         .map_err(|source| Error::Engine { step: plan.steps, source })?;
     files::write_atomically(&folder.join("model.safetensors"), &model)?;
+    let card = card::card(&about, &statement, &metrics);
+    files::write_atomically(&folder.join("MODEL_CARD.md"), card.as_bytes())?;
     let findings = watch.findings(&plan, &statement)?;
     if let Some(findings) = &findings {
         files::write_secret(&follow::findings_path(&folder), findings.json.as_bytes())?;
     }
-    let about = engine.about();
     let page = report::html(&ReportInputs {
         plan: &plan,
         data_name: &about.data,
@@ -53,6 +56,7 @@ pub(super) fn finish(
         config_toml,
         ledger_records: ledger.records(),
         ledger_head: ledger.head(),
+        imported: &about.imported,
         measured: findings.map(|findings| findings.section),
     });
     files::write_secret(&folder.join("report.html"), page.as_bytes())?;
@@ -71,14 +75,23 @@ pub(super) fn finish(
 /// A loud word if the model does no better than always answering the commonest class.
 fn nothing_learned(metrics: &[BlockMetrics], about: &About) -> Option<String> {
     let test = metrics.iter().rev().find_map(|m| m.test)?;
+    if let Some(r_squared) = test.errors.and_then(|errors| errors.r_squared) {
+        return (r_squared <= 0.0).then(|| {
+            "NOTHING WAS LEARNED: the predicted numbers are no nearer than their mean (R² ≤ 0). Check that \
+             declared ranges fit the data (the import report), then try another clipping threshold, \
+             learning rate, more epochs, a larger batch, or more budget"
+                .to_owned()
+        });
+    }
     let commonest = about.chance_accuracy?;
     // One standard error of the accuracy: below that, it is the same.
     let error = (commonest * (1.0 - commonest) / test.records as f64).sqrt();
     (test.accuracy <= commonest + error).then(|| {
         format!(
             "NOTHING WAS LEARNED: accuracy {:.1} % on {} held-out records is no better than always answering the \
-             commonest class ({:.1} %). Try another learning rate, more epochs, a larger batch, or \
-             more budget",
+             commonest class ({:.1} %). Where a class is rare, look at the AUC (geodp evaluate) first. \
+             Check that declared ranges fit the data (the import report), then try another clipping \
+             threshold, learning rate, more epochs, a larger batch, or more budget",
             100.0 * test.accuracy,
             match test.is {
                 TestIs::Public => "public",

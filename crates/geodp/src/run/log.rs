@@ -214,10 +214,12 @@ impl RunLog {
             return Ok(None);
         }
         let measured = trainer.evaluate()?;
+        let errors = trainer.errors()?;
         Ok(measured.map(|e| TestMetrics {
             loss: e.mean_loss,
             accuracy: e.accuracy(),
             records: e.count,
+            errors,
             is: self.test_is,
         }))
     }
@@ -227,7 +229,7 @@ impl RunLog {
 fn header(plan: &Plan, position: &Position) -> LedgerHeader {
     let run = LedgerRun {
         id: position.run.clone(),
-        unit: "record".to_owned(),
+        unit: plan.unit.clone(),
         records: plan.facts.records,
         mechanism: plan.mechanism().to_string(),
         noise_multiplier: plan.noise_multiplier(),

@@ -7,6 +7,7 @@
 use super::files;
 use crate::Error;
 use crate::config::TestIs;
+use crate::scores::Errors;
 use crate::select::Selection;
 use geodp_account::Claim;
 use geodp_mechanism::perturb::PolarSummary;
@@ -75,6 +76,9 @@ pub struct TestMetrics {
     pub accuracy: f64,
     /// How many there were.
     pub records: usize,
+    /// How far off numbers are, where numbers are learnt and not classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Errors>,
     /// Whose they are: figures from private records are for the data's owner.
     #[serde(default)]
     pub is: TestIs,

@@ -9,7 +9,8 @@
 //! | `following-STEP.json`, `measured.json` | what a watch knows, and what it found; for the owner |
 //! | `noise.key` | the noise's key while the run is unfinished; for the owner; destroyed at the end |
 //! | `data.key` | the key of the data's hash; for the owner |
-//! | `model.safetensors`, `statement.json`, `report.html` | the result |
+//! | `schema.toml` | of a table: the schema as it was when the run began |
+//! | `model.safetensors`, `MODEL_CARD.md`, `statement.json`, `report.html` | the result |
 //!
 //! Steps happen in blocks. A block is charged in the ledger and synced before its first step; its
 //! weights are seen (checkpoint, metrics, model) only after. A killed run resumes at its last
@@ -23,6 +24,7 @@
 //! [`Run::create`] makes everything from a config. [`Run::create_with`] takes a plan and an engine of
 //! one's own: the same folder, ledger, checkpoints and resuming.
 
+mod card;
 pub(crate) mod checkpoint;
 mod configured;
 mod data_ledger;

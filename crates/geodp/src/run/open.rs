@@ -10,7 +10,7 @@ use super::identity::{self, DataKey};
 use super::log::RunLog;
 use super::{Run, data_ledger, follow, key, metrics};
 use crate::Error;
-use crate::config::{RunConfig, TestIs};
+use crate::config::{RunConfig, SCHEMA_FILE, TestIs};
 use crate::engine::Engine;
 use crate::optimizer::Optimizer;
 use crate::params::{PrivacyParams, TrainParams};
@@ -29,11 +29,13 @@ impl Run {
     /// failed write.
     pub fn create(folder: &Path, mut config: RunConfig) -> Result<Self, Error> {
         config.complete();
+        config.data = config.data.absolute()?;
         let mut engine = Configured::load(config)?;
         engine.config.complete_on(&engine.split.train);
         let text = engine.config.to_toml()?;
         let plan = plan_of(&engine)?;
-        Self::create_as(folder, text, plan, engine)
+        let schema = engine.schema_text().map(str::to_owned);
+        Self::create_as(folder, text, plan, engine, schema.as_deref())
     }
 
     /// Takes a run up where it stopped.
@@ -50,7 +52,7 @@ impl Run {
             let ledger = Ledger::read(&folder.join("ledger.jsonl"))?;
             identity::check_folder(folder, &text, &ledger, &position)?;
         }
-        let engine = Configured::load(config)?;
+        let engine = Configured::load_in(folder, config)?;
         let plan = plan_of(&engine)?;
         Self::resume_as(folder, lock, text, plan, engine)
     }
@@ -65,7 +67,7 @@ impl<E: Engine> Run<E> {
     /// A folder that holds a run already, a failed write.
     pub fn create_with(folder: &Path, plan: Plan, engine: E) -> Result<Self, Error> {
         let text = own_text(&plan, &engine)?;
-        Self::create_as(folder, text, plan, engine)
+        Self::create_as(folder, text, plan, engine, None)
     }
 
     /// Takes a run of one's own engine up where it stopped, with the plan and the engine it began
@@ -79,7 +81,13 @@ impl<E: Engine> Run<E> {
         Self::resume_as(folder, lock, text, plan, engine)
     }
 
-    fn create_as(folder: &Path, text: String, plan: Plan, engine: E) -> Result<Self, Error> {
+    fn create_as(
+        folder: &Path,
+        text: String,
+        plan: Plan,
+        engine: E,
+        schema: Option<&str>,
+    ) -> Result<Self, Error> {
         if folder.join("run.toml").exists() {
             return Err(Error::FolderTaken(folder.to_owned()));
         }
@@ -87,6 +95,9 @@ impl<E: Engine> Run<E> {
         std::fs::create_dir_all(folder)
             .map_err(|source| Error::Write { path: folder.to_owned(), source })?;
         let lock = FolderLock::take(folder)?;
+        if let Some(schema) = schema {
+            files::write_atomically(&folder.join(SCHEMA_FILE), schema.as_bytes())?;
+        }
         files::write_atomically(&folder.join("run.toml"), text.as_bytes())?;
         Self::begin(folder, lock, text, plan, engine)
     }
@@ -216,6 +227,10 @@ pub(super) fn plan_of(engine: &Configured) -> Result<Plan, Error> {
     if config.privacy.release_accuracy.is_some() && config.data.test_is() == TestIs::Public {
         let reason = "release_accuracy adds noise to the accuracy on private records; these test \
                       records are public, and accuracies on them are released as they are";
+        return Err(Error::Plan(reason.to_owned()));
+    }
+    if config.privacy.release_accuracy.is_some() && engine.split.train.targets().is_some() {
+        let reason = "release_accuracy is for classes; this label is a number";
         return Err(Error::Plan(reason.to_owned()));
     }
     let plan = config.plan_params().check(engine.facts())?;

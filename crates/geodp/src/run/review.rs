@@ -45,7 +45,7 @@ impl Review {
         let position = Checkpoint::read(&folder.join("checkpoint"))?.position;
         let ledger = Ledger::read(&folder.join("ledger.jsonl"))?;
         identity::check_folder(folder, &config.to_toml()?, &ledger, &position)?;
-        let engine = Configured::load(config)?;
+        let engine = Configured::load_in(folder, config)?;
         identity::check_data(folder, &position, &engine.fingerprint())?;
         let settled = ledger.header.run.as_ref().and_then(|run| run.noise_multiplier);
         let plan = super::open::plan_of(&engine)?.settled_as(settled);
@@ -55,6 +55,7 @@ impl Review {
         let mut statement = Statement::of(&plan, &ledger.account()?, ledger.steps(), selection)?;
         statement.polar = plan.mechanism().is_polar().then(|| state.history.summary());
         statement.accuracy = released(folder).filter(|_| plan.protection.accuracy().is_some());
+        statement.looked = engine.about().looked;
         if plan.ledger.file.as_ref().is_some_and(|file| file.exists()) {
             statement.data_set = super::data_ledger::total(&plan)?;
         }
@@ -101,6 +102,7 @@ impl Review {
             config_toml: &self.engine.config.to_toml()?,
             ledger_records: self.ledger.0,
             ledger_head: &self.ledger.1,
+            imported: &about.imported,
             measured,
         });
         files::write_secret(&path, page.as_bytes())?;

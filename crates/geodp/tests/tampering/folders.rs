@@ -44,7 +44,7 @@ const SCHEMA: &str = "scale = \"symmetric\"\n[label]\ncolumn = \"label\"\nclasse
 
 fn config(place: &Path, noise_multiplier: f64) -> RunConfig {
     let mut config = RunConfig::from(ConfigFile {
-        data: Some(DataConfig::Csv {
+        data: Some(DataConfig::Table {
             train: place.join("data.csv"),
             test: None,
             schema: place.join("schema.toml"),

@@ -4,17 +4,18 @@
 use super::choices::NamedOrFile;
 use crate::failure::bad_input;
 use geodp::config::{DataConfig, PairFiles, TestIs};
-use std::path::PathBuf;
+use geodp_data::Kind;
+use std::path::{Path, PathBuf};
 
 /// Flags of the data.
 #[derive(Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct DataFlags {
-    /// Bundled or downloaded data, or a file: .csv (with --schema), .npy or IDX (with --labels and
-    /// --classes).
+    /// Bundled or downloaded data, or your own: a table in CSV, TSV or Parquet (with --schema), an NPY
+    /// or IDX file (with --labels and --classes), a folder of PNG or JPEG images by class.
     #[arg(long, value_name = "DATA",
           value_parser = NamedOrFile { names: &["mnist", "cifar10"], endings: &[] })]
     data: Option<String>,
-    /// Schema of a .csv file: label, columns, declared ranges and values.
+    /// Schema of a table: label, columns, declared ranges and values (docs/schema.md).
     #[arg(long, value_name = "FILE", requires = "data")]
     schema: Option<PathBuf>,
     /// Labels of the records of an .npy or IDX file.
@@ -32,6 +33,9 @@ pub(crate) struct DataFlags {
     /// Whose the records of --test are; accuracies on private ones are for you alone.
     #[arg(long, value_name = "WHOSE", requires = "test", value_parser = ["public", "private"])]
     test_is: Option<String>,
+    /// Read a folder of images as grey instead of red, green and blue.
+    #[arg(long, requires = "data")]
+    grey: bool,
     /// Measure on N training records, held back, instead of a test set: for choosing parameters.
     #[arg(long, value_name = "N")]
     holdout: Option<usize>,
@@ -48,8 +52,9 @@ impl DataFlags {
             match data.get_or_insert_default() {
                 DataConfig::Mnist { holdout, .. }
                 | DataConfig::Cifar10 { holdout, .. }
-                | DataConfig::Csv { holdout, .. } => *holdout = Some(count),
-                DataConfig::Idx(files) | DataConfig::Npy(files) => files.holdout = Some(count),
+                | DataConfig::Images { holdout, .. }
+                | DataConfig::Table { holdout, .. } => *holdout = Some(count),
+                DataConfig::Arrays(files) => files.holdout = Some(count),
             }
         }
         Ok(data)
@@ -65,6 +70,7 @@ impl DataFlags {
             ("--schema", self.schema.is_some()),
             ("--labels", self.labels.is_some()),
             ("--test", self.test.is_some()),
+            ("--grey", self.grey),
         ];
         let given = file_flags.into_iter().find(|(_, given)| *given);
         match (named, given) {
@@ -72,8 +78,11 @@ impl DataFlags {
                 Err(bad_input(format!("{flag} goes with --data FILE, not with --data {name}")))
             }
             (Some(named), None) => Ok(named),
-            (None, _) if name.ends_with(".csv") => self.table(name),
-            (None, _) => self.pair(name),
+            (None, _) => match Kind::of(Path::new(name)) {
+                Some(Kind::Table) => self.table(name),
+                Some(Kind::Images) => self.images(name),
+                Some(Kind::Array) | None => self.pair(name),
+            },
         }
     }
 
@@ -85,14 +94,13 @@ impl DataFlags {
     fn table(&self, name: &str) -> anyhow::Result<DataConfig> {
         if self.labels.is_some() {
             return Err(bad_input(
-                "--labels goes with .npy and IDX files: a table's schema names its \
-                                  label",
+                "--labels goes with NPY and IDX files: a table's schema names its label",
             ));
         }
         let schema = self.schema.clone().ok_or_else(|| {
             bad_input(format!("{name} needs --schema: the columns, declared in a TOML file"))
         })?;
-        Ok(DataConfig::Csv {
+        Ok(DataConfig::Table {
             train: name.into(),
             test: self.test.clone(),
             schema,
@@ -101,13 +109,35 @@ impl DataFlags {
         })
     }
 
+    fn images(&self, name: &str) -> anyhow::Result<DataConfig> {
+        for (flag, given) in
+            [("--schema", self.schema.is_some()), ("--labels", self.labels.is_some())]
+        {
+            if given {
+                return Err(bad_input(format!(
+                    "{flag} does not go with {name}, a folder of images: its folders are the classes"
+                )));
+            }
+        }
+        Ok(DataConfig::Images {
+            train: name.into(),
+            test: self.test.clone(),
+            grey: self.grey,
+            holdout: None,
+            test_is: self.test_is(),
+        })
+    }
+
     fn pair(&self, name: &str) -> anyhow::Result<DataConfig> {
         if self.schema.is_some() {
-            return Err(bad_input(format!("--schema goes with .csv files, and {name} is none")));
+            return Err(bad_input(format!(
+                "--schema goes with tables, {}; {name} is none",
+                Kind::Table.formats()
+            )));
         }
         let (Some(labels), Some(classes)) = (&self.labels, self.classes) else {
             return Err(bad_input(format!(
-                "{name} needs --labels FILE and --classes K (a .csv file needs --schema)"
+                "{name} needs --labels FILE and --classes K (a table, .csv, .tsv or .parquet, needs --schema)"
             )));
         };
         if self.test.is_some() != self.test_labels.is_some() {
@@ -124,6 +154,6 @@ impl DataFlags {
             holdout: None,
             test_is: self.test_is(),
         };
-        Ok(if name.ends_with(".npy") { DataConfig::Npy(files) } else { DataConfig::Idx(files) })
+        Ok(DataConfig::Arrays(files))
     }
 }

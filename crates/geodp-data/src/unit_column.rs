@@ -1,0 +1,122 @@
+//! Which records are of the same unit: one patient, one customer, one sensor.
+//!
+//! The privacy unit of a table is a row unless its schema says otherwise. Where one person has many
+//! rows, the promise must cover all of them together, so training draws *units*, and N counts them. A
+//! unit's identifier is needed only to put its rows together and is not kept.
+
+use crate::DataError;
+
+/// The rows of every unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitColumn {
+    name: String,
+    most_rows: usize,
+    /// Unit of each record, numbered in the order of their first records.
+    unit_of: Vec<u32>,
+    /// Records of unit u: `records[starts[u]..starts[u + 1]]`.
+    starts: Vec<u32>,
+    records: Vec<u32>,
+}
+
+impl UnitColumn {
+    /// Puts records together by the number of their unit; numbers may be any. `name` is what a unit
+    /// is called (the column's heading), `most_rows` how many of its rows are used in a step.
+    ///
+    /// # Errors
+    /// If `most_rows` is 0, or there are more than 2³² − 1 records.
+    pub fn new(
+        name: impl Into<String>,
+        most_rows: usize,
+        unit_of: &[u32],
+    ) -> Result<Self, DataError> {
+        if most_rows == 0 {
+            return Err(DataError::Argument("a unit of at most 0 rows has no gradient".to_owned()));
+        }
+        if u32::try_from(unit_of.len()).is_err() {
+            return Err(DataError::Argument("more than 2³² − 1 records".to_owned()));
+        }
+        let mut number = std::collections::HashMap::new();
+        let renumbered: Vec<u32> = unit_of
+            .iter()
+            .map(|unit| {
+                let next = number.len() as u32;
+                *number.entry(*unit).or_insert(next)
+            })
+            .collect();
+        let mut starts = vec![0u32; number.len() + 1];
+        renumbered.iter().for_each(|&unit| starts[unit as usize + 1] += 1);
+        (1..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
+        let mut next = starts.clone();
+        let mut records = vec![0; renumbered.len()];
+        for (record, &unit) in (0..).zip(&renumbered) {
+            records[next[unit as usize] as usize] = record;
+            next[unit as usize] += 1;
+        }
+        Ok(UnitColumn { name: name.into(), most_rows, unit_of: renumbered, starts, records })
+    }
+
+    /// How many units there are.
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What a unit is called: the heading of its column.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many rows of a unit are used in a step at most.
+    pub fn most_rows(&self) -> usize {
+        self.most_rows
+    }
+
+    /// The records of a unit, in order.
+    ///
+    /// # Panics
+    /// If `unit` is not below [`len`](Self::len).
+    pub fn records_of(&self, unit: usize) -> &[u32] {
+        &self.records[self.starts[unit] as usize..self.starts[unit + 1] as usize]
+    }
+
+    /// The unit of a record.
+    ///
+    /// # Panics
+    /// If there is no such record.
+    pub fn unit_of(&self, record: usize) -> u32 {
+        self.unit_of[record]
+    }
+
+    /// Unit of every record.
+    pub(crate) fn all(&self) -> &[u32] {
+        &self.unit_of
+    }
+
+    /// The units of some of the records, in their order.
+    pub(crate) fn subset(&self, indices: &[usize]) -> Result<Self, DataError> {
+        let unit_of: Vec<u32> = indices.iter().map(|&index| self.unit_of[index]).collect();
+        UnitColumn::new(self.name.clone(), self.most_rows, &unit_of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_put_together_in_order() {
+        let units = UnitColumn::new("patient", 3, &[7, 2, 7, 7, 9, 2]).unwrap();
+        assert_eq!((units.len(), units.name(), units.most_rows()), (3, "patient", 3));
+        let found: Vec<&[u32]> = (0..3).map(|unit| units.records_of(unit)).collect();
+        assert_eq!(found, [&[0, 2, 3][..], &[1, 5], &[4]]);
+        assert_eq!((units.unit_of(3), units.unit_of(4)), (0, 2));
+        let some = units.subset(&[5, 4, 1]).unwrap();
+        assert_eq!((some.len(), some.records_of(0)), (2, &[0, 2][..]));
+        assert!(UnitColumn::new("x", 0, &[1]).is_err());
+        assert!(UnitColumn::new("x", 1, &[]).unwrap().is_empty());
+    }
+}
