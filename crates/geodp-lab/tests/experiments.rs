@@ -64,6 +64,17 @@ fn figure1_has_six_rows_a_point() {
     assert_eq!(csv_rows(&store, "fig1.csv").len(), 6 * 6);
 }
 
+/// Groups differ by more than mechanisms do: certified GeoDP is drawn when every group has it.
+#[test]
+fn a_part_of_the_certified_groups_is_not_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, options) = (Store::new(folder.path()), options(folder.path()));
+    run_some("fig1", &store, &options, 3);
+    assert_eq!(csv_rows(&store, "fig1.csv").len(), 4 * 6);
+    run_some("fig1", &store, &options, 1);
+    assert_eq!(csv_rows(&store, "fig1.csv").len(), 6 * 6);
+}
+
 #[test]
 fn figure3_has_six_rows_a_point_and_nine_panels() {
     let (_folder, store) = run_tiny("fig3");

@@ -1,8 +1,9 @@
 //! The comparison as a page section: one table and one chart, with the finding in a sentence.
 
 use super::train::Outcome;
-use super::{ARMS, Arm, BATCHES, Certified, Found, Job, MODELS, Model};
+use super::{ARMS, Arm, BATCHES, CLIP_NORM, Certified, Found, Job, MODELS, MOMENTUM, Model, scale};
 use crate::experiment::{Drawn, FinishedOf};
+use crate::options::Options;
 use crate::stats;
 use crate::tables::train::{DELTA, Epsilon};
 use geodp_mechanism::perturb::PolarSummary;
@@ -61,13 +62,7 @@ pub(super) fn draw(finished: &FinishedOf<Certified>) -> Drawn {
     let mut drawn = Drawn::new("Certified GeoDP beside DP and GeoDP at equal σ");
     drawn.files.push(("certified.csv".to_owned(), to_csv(&lines)));
     drawn = drawn.with(|section| {
-        let section = section.paragraph(
-            "An addition to the paper. MNIST, 20 epochs, C = 0.1, momentum 0.9, η = 8 for the linear model \
-             on scattering features and 4 for the CNN (the product’s defaults), first weights and batches \
-             the same for every row. Every row of a B has the same σ. DP’s and certified GeoDP’s ε are \
-             theorems and differ by what 1 % of δ is worth; GeoDP’s ε is conditional on a bound that \
-             nothing enforces, so its accuracy is not at equal privacy.",
-        );
+        let section = section.paragraph(about(finished));
         let missing = lines.iter().filter(|line| line.first.is_none()).count();
         let section = match missing {
             0 => section,
@@ -87,6 +82,25 @@ pub(super) fn draw(finished: &FinishedOf<Certified>) -> Drawn {
         }
     }
     drawn
+}
+
+/// How the numbers came about, in sentences.
+fn about(finished: &FinishedOf<Certified>) -> String {
+    let settings = finished.settings.as_ref().map(|settings| scale(&Options::of(settings)));
+    let (divide, epochs) = settings.unwrap_or((1, 0));
+    let small = match divide {
+        1 => String::new(),
+        _ => format!(" Small form: records and batches are one {divide}th of the full ones."),
+    };
+    format!(
+        "An addition to the paper. MNIST, {epochs} epochs, C = {CLIP_NORM}, momentum {MOMENTUM}, η from {} \
+         for the linear model on scattering features and from {} for the CNN (the product’s defaults) down \
+         along a cosine; first weights and batches are the same for every row.{small} Every row of a B has \
+         the same σ. DP’s and certified GeoDP’s ε are theorems and differ by what 1 % of δ is worth; GeoDP’s \
+         ε is conditional on a bound that nothing enforces, so its accuracy is not at equal privacy.",
+        Model::Scattering.learning_rate(),
+        Model::Cnn.learning_rate(),
+    )
 }
 
 fn lines(finished: &FinishedOf<Certified>) -> Vec<Line> {

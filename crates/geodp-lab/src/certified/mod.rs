@@ -10,7 +10,8 @@
 //! | geodp-star | GeoDP's at β*, where its direction error is DP's | conditional |
 //! | polar-only | certified GeoDP without that choice: every step polar | certified |
 //!
-//! η and momentum are the product's defaults for the model; nothing is chosen here.
+//! η and momentum are the product's defaults for the model, and η falls along a cosine, so that the last
+//! steps' noise does not decide: nothing is chosen by looking.
 
 mod draw;
 mod train;
@@ -19,6 +20,7 @@ use crate::Error;
 use crate::experiment::{Cell, CellContext, Drawn, Experiment, FinishedOf, PageContext};
 use crate::options::{Options, Size};
 use crate::tables::crossing::CrossingBeta;
+use geodp::schedule::Decay;
 use geodp_mechanism::{Mechanism, PolarSettings};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -58,6 +60,8 @@ const MODELS: [Model; 2] = [Model::Scattering, Model::Cnn];
 const CLIP_NORM: f64 = 0.1;
 /// Momentum of every training.
 const MOMENTUM: f64 = 0.9;
+/// How η falls in every training.
+const DECAY: Decay = Decay::Cosine;
 
 /// One piece of work.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -247,6 +251,7 @@ impl Experiment for Certified {
             "epochs": epochs,
             "learning_rate": model.learning_rate(),
             "momentum": MOMENTUM,
+            "decay": DECAY,
             "clip_norm": CLIP_NORM,
         });
         if let Job::Train { batch, sigma, arm, .. } = *job {

@@ -1,6 +1,6 @@
 //! One training of the comparison: what is trained on what, and what came out.
 
-use super::{CLIP_NORM, MOMENTUM, Model};
+use super::{CLIP_NORM, DECAY, MOMENTUM, Model};
 use crate::Error;
 use crate::tables::crossing::{self, CrossingBeta};
 use crate::tables::rows::{Method, Noise};
@@ -9,6 +9,7 @@ use geodp::PlanParams;
 use geodp::engine::{Engine, NetworkEngine};
 use geodp::optimizer::OptimizerKind;
 use geodp::params::{PrivacyParams, TrainParams};
+use geodp::schedule::Schedule;
 use geodp::trainer::Trainer;
 use geodp::watch::Silent;
 use geodp_data::{FeatureSpec, Split, mnist};
@@ -104,6 +105,7 @@ impl Task {
                 epochs: Some(training.epochs),
                 learning_rate: Some(self.model.learning_rate()),
                 optimizer: Some(OptimizerKind::Momentum { momentum: MOMENTUM }),
+                schedule: Some(Schedule { decay: DECAY, ..Schedule::default() }),
                 seed: Some(training.seed),
                 ..TrainParams::default()
             },

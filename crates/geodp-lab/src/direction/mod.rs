@@ -112,11 +112,17 @@ impl Direction {
         let Group { dataset, whole_dim, errors } = groups.next()?.clone();
         let mut pooled = Pooled { dataset, whole_dim, groups: 1, errors, certified: Vec::new() };
         groups.for_each(|group| pooled.add(group));
-        let certified = finished.results().filter_map(|found| match found {
-            Found::Certified(group) if group.dataset == pooled.dataset => Some(group),
-            _ => None,
-        });
-        pooled.certified = certified::pooled(certified);
+        // Groups differ by more than mechanisms do: all of them, or no comparison.
+        let certified: Vec<&CertifiedGroup> = finished
+            .results()
+            .filter_map(|found| match found {
+                Found::Certified(group) if group.dataset == pooled.dataset => Some(group),
+                _ => None,
+            })
+            .collect();
+        if certified.len() as u64 == pooled.groups {
+            pooled.certified = certified::pooled(certified);
+        }
         Some(pooled.finished())
     }
 }
@@ -132,7 +138,7 @@ pub struct Pooled {
     pub groups: u64,
     /// One entry per point, in the order of the panels.
     pub errors: Vec<Errors>,
-    /// Certified GeoDP's errors at each (d, B, σ), as far as they were measured on the same data.
+    /// Certified GeoDP's errors at each (d, B, σ), once they are measured on the same groups.
     pub certified: Vec<CertifiedErrors>,
 }
 
