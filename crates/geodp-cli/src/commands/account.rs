@@ -7,8 +7,7 @@ use crate::failure::{bad_input, classify};
 use geodp::plan::Noise;
 use geodp::sampler::{Draw, Sampling};
 use geodp_account::{
-    Account, Adjacency, Arithmetic, Claim, Denominator, Event, Kind, Method, Terms,
-    delta_of_misses, rounded_up,
+    Account, Adjacency, Arithmetic, Claim, Denominator, Event, Kind, Method, Terms, delta_of_misses,
 };
 use geodp_mechanism::Mechanism;
 use serde::Serialize;
@@ -106,8 +105,7 @@ pub(crate) fn print(claims: &[Claim], delta_of_misses: Option<f64>) {
         println!("  the truth lies in {}", claim.epsilon());
         if let Some(delta) = delta_of_misses {
             println!(
-                "  of δ, {} covers steps whose public radius is not below the private one",
-                rounded_up(delta)
+                "  of δ, {delta:.1e} covers steps whose public radius is not below the private one"
             );
         }
         if let Some(assumption) = claim.assumption() {

@@ -165,7 +165,7 @@ fn certified_caption(panel: &Panel, certified: &Certified<'_>) -> String {
                 if ends[0] == ends[1] { ends[0].clone() } else { ends.join(" … ") }
             };
             format!(
-                " Certified GeoDP: a/L = {}, as much noise on the direction as GeoDP’s at β = {}",
+                " Certified GeoDP: a/L = {}, noise on the chord as large as GeoDP’s on an angle at β = {}",
                 range(|step| step.noise_ratio),
                 range(|step| step.effective_beta)
             )
