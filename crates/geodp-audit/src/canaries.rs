@@ -10,13 +10,17 @@
 //! nothing where they are drawn, so that both worlds draw from the same batches and B, q and the
 //! accounting are the plan's own. Gradient canaries are the strongest: they see exactly the noise
 //! that hides a record of full length. The others are what an outsider could insert.
+//!
+//! Where records are units of several rows, a canary is a unit as well: a gradient of its own, or as many
+//! copies of its input as a step uses rows of the largest unit.
 
 use crate::error::same_length;
 use crate::procedure::{Hooks, INITIAL_WEIGHTS_SEED, train};
 use crate::{AuditStream, Error};
-use geodp::engine::{Engine, EngineError, NetworkEngine, WeightOf};
+use geodp::engine::{Engine, EngineError, NetworkEngine, RowChoice, WeightOf};
 use geodp::params::PlanParams;
 use geodp::plan::{Facts, Plan};
+use geodp_data::Units;
 use geodp_mechanism::NoiseSource;
 use geodp_nn::{BatchOutcome, Evaluation, Grid, Network, Samples};
 use serde::{Deserialize, Serialize};
@@ -52,11 +56,31 @@ impl std::fmt::Display for CanaryKind {
 /// A training with canaries in it.
 pub struct CanaryTraining<'a> {
     network: &'a Network,
-    train: &'a dyn Samples,
+    train: Population<'a>,
     kind: CanaryKind,
     canaries: usize,
     plan: Plan,
     inputs: Vec<(Vec<f32>, u32)>,
+}
+
+/// Whom canaries are put among: rows, and units of them where a record has several.
+#[derive(Clone, Copy)]
+pub struct Population<'a> {
+    /// All rows.
+    pub rows: &'a dyn Samples,
+    /// Which rows belong together; one row is a record if absent.
+    pub units: Option<&'a Units>,
+}
+
+impl<'a> Population<'a> {
+    /// A row is a record.
+    pub fn of_rows(rows: &'a dyn Samples) -> Self {
+        Self { rows, units: None }
+    }
+
+    fn records(&self) -> usize {
+        self.units.map_or(self.rows.len(), Units::len)
+    }
 }
 
 impl<'a> CanaryTraining<'a> {
@@ -66,15 +90,16 @@ impl<'a> CanaryTraining<'a> {
     /// If the plan is refused for N + m records.
     pub fn new(
         network: &'a Network,
-        train: &'a dyn Samples,
+        train: Population<'a>,
         params: &PlanParams,
         kind: CanaryKind,
         canaries: usize,
         source: &NoiseSource,
     ) -> Result<Self, Error> {
         let extra = if kind == CanaryKind::Gradient { canaries } else { 0 };
-        let facts = Facts { records: (train.len() + canaries) as u64, dim: network.dim() + extra };
-        let inputs = inputs(network, train, kind, canaries, source)?;
+        let facts =
+            Facts { records: (train.records() + canaries) as u64, dim: network.dim() + extra };
+        let inputs = inputs(network, train.rows, kind, canaries, source)?;
         Ok(Self { network, train, kind, canaries, plan: params.check(facts)?, inputs })
     }
 
@@ -96,26 +121,49 @@ impl<'a> CanaryTraining<'a> {
         checkpoint: Option<&Path>,
     ) -> Result<Vec<f64>, Error> {
         same_length("coins of canaries", present.len(), self.canaries)?;
-        let extended = Extended { base: self.train, canaries: &self.inputs };
-        let records = self.train.len();
+        let Population { rows, units } = self.train;
+        let records = self.train.records();
         let mut start = self.network.init(INITIAL_WEIGHTS_SEED);
         let dim = start.len();
         if self.kind == CanaryKind::Gradient {
-            let inner = NetworkEngine::new(self.network, self.train, None);
+            let inner = NetworkEngine::new(self.network, rows, None);
+            let inner = Box::new(units.map_or(inner, |units| inner.with_units(units)));
             let length = GRADIENT_NORM * self.plan.clip_norm().unwrap_or(1.0);
-            let engine = WithCanaries { inner: &inner, records, present, length: Some(length) };
+            let engine = WithCanaries { inner, records, present, length: Some(length) };
             start.resize(dim + self.canaries, 0.0);
             let weights = train(self.plan.clone(), &engine, start, noise, hooks, checkpoint)?;
             // A descent goes against the gradient.
             return Ok(weights[dim..].iter().map(|w| -f64::from(*w)).collect());
         }
+        let copies = units.map_or(1, copies);
+        let extended = Extended { base: rows, canaries: &self.inputs, copies };
+        let units = units.map(|units| with_canaries(units, self.canaries, copies)).transpose()?;
         let inner = NetworkEngine::new(self.network, &extended, None);
-        let engine = WithCanaries { inner: &inner, records, present, length: None };
+        let inner = Box::new(units.as_ref().map_or(inner, |units| inner.with_units(units)));
+        let engine = WithCanaries { inner, records, present, length: None };
         let weights = train(self.plan.clone(), &engine, start, noise, hooks, checkpoint)?;
-        let all: Vec<u32> = (records as u32..(records + self.canaries) as u32).collect();
+        let first = |canary: usize| (rows.len() + canary * copies) as u32;
+        let all: Vec<u32> = (0..self.canaries).map(first).collect();
         let logits = crate::membership::logits(self.network, &weights, &extended, &all)?;
         Ok(logits)
     }
+}
+
+/// Rows of a canary: what a step uses of the largest unit.
+fn copies(units: &Units) -> usize {
+    let largest = (0..units.len() as u32).map(|unit| units.rows(unit).len()).max();
+    largest.unwrap_or(1).min(units.most_rows())
+}
+
+/// `units`, and behind them `canaries` units of `copies` rows each.
+fn with_canaries(units: &Units, canaries: usize, copies: usize) -> Result<Units, Error> {
+    let mut unit_of_row = vec![0; units.row_count()];
+    for unit in 0..units.len() as u32 {
+        units.rows(unit).iter().for_each(|&row| unit_of_row[row as usize] = unit);
+    }
+    let numbers = units.len() as u32..(units.len() + canaries) as u32;
+    unit_of_row.extend(numbers.flat_map(|unit| std::iter::repeat_n(unit, copies)));
+    Units::new(&unit_of_row, units.most_rows()).map_err(|e| Error::from(geodp::Error::from(e)))
 }
 
 /// The inputs of canaries that have any.
@@ -156,24 +204,26 @@ fn inputs(
 struct Extended<'a> {
     base: &'a dyn Samples,
     canaries: &'a [(Vec<f32>, u32)],
+    /// Rows of each canary.
+    copies: usize,
 }
 
 impl Samples for Extended<'_> {
     fn len(&self) -> usize {
-        self.base.len() + self.canaries.len()
+        self.base.len() + self.canaries.len() * self.copies
     }
     fn input_len(&self) -> usize {
         self.base.input_len()
     }
     fn read_input(&self, index: usize, out: &mut [f32]) {
         match index.checked_sub(self.base.len()) {
-            Some(canary) => out.copy_from_slice(&self.canaries[canary].0),
+            Some(row) => out.copy_from_slice(&self.canaries[row / self.copies].0),
             None => self.base.read_input(index, out),
         }
     }
     fn label(&self, index: usize) -> u32 {
         match index.checked_sub(self.base.len()) {
-            Some(canary) => self.canaries[canary].1,
+            Some(row) => self.canaries[row / self.copies].1,
             None => self.base.label(index),
         }
     }
@@ -186,7 +236,7 @@ impl Samples for Extended<'_> {
 /// An engine in which absent canaries contribute nothing; with a `length`, canaries are gradients
 /// of that norm along parameters behind those of the inner engine.
 struct WithCanaries<'a> {
-    inner: &'a dyn Engine,
+    inner: Box<dyn Engine + 'a>,
     records: usize,
     present: &'a [bool],
     length: Option<f64>,
@@ -257,6 +307,11 @@ impl Engine for WithCanaries<'_> {
             records: (self.records + self.present.len()) as u64,
             dim: self.inner.facts().dim + extra,
         }
+    }
+    fn at_step(&self, choice: RowChoice) -> Option<Box<dyn Engine + '_>> {
+        let Self { records, present, length, .. } = *self;
+        let inner = self.inner.at_step(choice)?;
+        Some(Box::new(WithCanaries { inner, records, present, length }))
     }
     fn weighted_sum(
         &self,

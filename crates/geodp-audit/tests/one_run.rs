@@ -5,9 +5,10 @@ mod data;
 
 use data::Blobs;
 use geodp::params::PlanParams;
-use geodp_audit::canaries::{CanaryKind, CanaryTraining};
+use geodp_audit::canaries::{CanaryKind, CanaryTraining, Population};
 use geodp_audit::one_run::{OneRun, OneRunParams, audit};
 use geodp_audit::{Error, Hooks};
+use geodp_data::Units;
 use geodp_mechanism::NoiseSource;
 use geodp_nn::NetworkSpec;
 use std::sync::atomic::AtomicBool;
@@ -29,7 +30,9 @@ fn run(params: &PlanParams, kind: CanaryKind, seed: u64) -> (OneRun, f64) {
     let data = Blobs::new(100, 6, 3, 1);
     let network = NetworkSpec::mlp(6, &[8], 3).build().unwrap();
     let source = NoiseSource::from_seed(1_000_000 + seed);
-    let training = CanaryTraining::new(&network, &data, params, kind, CANARIES, &source).unwrap();
+    let training =
+        CanaryTraining::new(&network, Population::of_rows(&data), params, kind, CANARIES, &source)
+            .unwrap();
     let guarantee = training.plan().protection();
     let steps = training.plan().steps();
     let claim = guarantee.claim_after(steps).unwrap().unwrap().upper();
@@ -72,6 +75,32 @@ fn input_canaries_train_and_are_scored() {
     }
 }
 
+/// A canary among units is a unit: of whatever kind, it shows no more than the ε of units.
+#[test]
+fn canaries_among_units_are_units() {
+    let data = Blobs::new(100, 6, 3, 1);
+    let units = Units::even(25, 4, 2).unwrap();
+    let network = NetworkSpec::mlp(6, &[8], 3).build().unwrap();
+    let stop = AtomicBool::new(false);
+    let hooks = Hooks { on_step: &|| {}, stop: &stop };
+    let audit_params = OneRunParams { canaries: CANARIES, delta: 1e-5, significance: 0.05 };
+    for kind in [CanaryKind::Gradient, CanaryKind::Mislabelled, CanaryKind::Blank] {
+        let source = NoiseSource::from_seed(4);
+        let train = Population { rows: &data, units: Some(&units) };
+        let params = params(225, 3, 0.7);
+        let training =
+            CanaryTraining::new(&network, train, &params, kind, CANARIES, &source).unwrap();
+        assert_eq!(training.plan().facts().records, 225);
+        let claim = training.plan().protection().claim_after(3).unwrap().unwrap().upper();
+        let found = audit(&audit_params, &source, |present| {
+            training.scores(present, NoiseSource::from_seed(9), &hooks, None)
+        });
+        let shown = found.unwrap().epsilon_lower;
+        assert!(shown <= claim, "{kind}: {shown} of {claim}");
+        assert!(kind != CanaryKind::Gradient || shown > 0.3, "{shown}");
+    }
+}
+
 /// Stopped after every step and taken up again, a training scores its canaries as if it had not been.
 #[test]
 fn a_stopped_training_goes_on() {
@@ -79,8 +108,15 @@ fn a_stopped_training_goes_on() {
     let network = NetworkSpec::mlp(6, &[8], 3).build().unwrap();
     let source = NoiseSource::from_seed(1);
     let kind = CanaryKind::Gradient;
-    let training =
-        CanaryTraining::new(&network, &data, &params(10, 5, 1.0), kind, 4, &source).unwrap();
+    let training = CanaryTraining::new(
+        &network,
+        Population::of_rows(&data),
+        &params(10, 5, 1.0),
+        kind,
+        4,
+        &source,
+    )
+    .unwrap();
     let present = [true, false, true, false];
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("training.checkpoint");

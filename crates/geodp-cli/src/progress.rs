@@ -10,6 +10,39 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::Instant;
 
+/// Shows how features are computed, before a training begins.
+pub(crate) struct FeatureBar {
+    bar: ProgressBar,
+}
+
+impl FeatureBar {
+    /// Nothing is drawn before the first feature, without a terminal, or where it is to be `quiet`.
+    pub(crate) fn new(quiet: bool) -> Self {
+        let bar = ProgressBar::hidden();
+        if !quiet && std::io::stderr().is_terminal() {
+            // The template is fixed text: if it were wrong, the default style would do.
+            bar.set_style(
+                ProgressStyle::with_template("features {bar:24} {percent:>3}% · {eta} left")
+                    .unwrap_or_else(|_| ProgressStyle::default_bar())
+                    .progress_chars("█▉▊▋▌▍▎▏ "),
+            );
+            bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+        }
+        Self { bar }
+    }
+
+    /// So many of `total` images are done; told from any thread, not always in order.
+    pub(crate) fn show(&self, done: usize, total: usize) {
+        self.bar.set_length(total as u64);
+        self.bar.set_position(done as u64);
+    }
+
+    /// Removes the bar.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// Shows a training.
 pub(crate) struct TrainingBar {
     bar: ProgressBar,

@@ -265,6 +265,11 @@ impl Dataset {
         Ok(Dataset { records, fingerprint: OnceLock::new(), ..self.clone() })
     }
 
+    /// The same, known by this fingerprint.
+    pub(crate) fn with_fingerprint(self, fingerprint: Fingerprint) -> Self {
+        Dataset { fingerprint: OnceLock::from(fingerprint), ..self }
+    }
+
     /// The records at these positions, in this order.
     pub fn subset(&self, indices: &[usize]) -> Result<Self, DataError> {
         let records = self.records.subset(indices)?;

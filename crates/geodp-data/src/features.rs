@@ -19,7 +19,9 @@ use geodp_scattering::{Scattering, Scratch, check_groups, group_norm};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::{DataError, Dataset, Records, Shape, half};
+use crate::digest::FieldHasher;
+use crate::{DataError, Dataset, Fingerprint, Records, Shape, Viewed, half};
+use geodp_nn::Samples;
 
 /// Tramèr and Boneh's number of groups; it divides 81 × channels for any number of channels.
 const DEFAULT_GROUPS: usize = 27;
@@ -97,11 +99,24 @@ impl FeatureSpec {
         records: &Records,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Records, DataError> {
+        self.compute(records, records.len(), &|at, out| records.read_input(at, out), progress)
+    }
+
+    /// The features of `count` inputs that are read like `records`.
+    fn compute(
+        &self,
+        records: &Records,
+        count: usize,
+        read: &ReadInput<'_>,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Records, DataError> {
         let shape = self.shape(records.shape())?;
         let FeatureSpec::Scattering { groups, storage } = self;
         let input = records.shape();
         let job = Job {
-            records,
+            count,
+            read,
+            input,
             scattering: Scattering::new(input.height, input.width).map_err(argument)?,
             groups: *groups,
             len: shape.channels * shape.height * shape.width,
@@ -124,7 +139,30 @@ impl FeatureSpec {
         data: &Dataset,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Dataset, DataError> {
-        data.with_records(self.apply(data.records(), progress)?)
+        let made = data.with_records(self.apply(data.records(), progress)?)?;
+        Ok(made.with_fingerprint(self.fingerprint_of(data)))
+    }
+
+    /// The features of all views of `data`, view by view of each record.
+    pub(crate) fn apply_to_views(
+        &self,
+        data: &Dataset,
+        views: &Viewed,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Dataset, DataError> {
+        let read = |at: usize, out: &mut [f32]| views.read_input(at, out);
+        let features = self.compute(data.records(), views.len(), &read, progress)?;
+        let labels = (0..views.len()).map(|row| views.label(row)).collect();
+        Dataset::new(data.name(), features, labels, data.class_names().to_vec())
+    }
+
+    /// The fingerprint of the features of `data`, without computing them: that of the records, and what
+    /// is done to them.
+    pub fn fingerprint_of(&self, data: &Dataset) -> Fingerprint {
+        let mut hasher = FieldHasher::new("geodp features 1");
+        hasher.field(data.fingerprint().to_string().as_bytes());
+        hasher.field(self.describe().as_bytes());
+        hasher.finish()
     }
 
     /// The features in one line, part of a dataset's fingerprint.
@@ -142,9 +180,15 @@ fn argument(error: impl std::fmt::Display) -> DataError {
     DataError::Argument(error.to_string())
 }
 
-/// One pass over the records.
+/// Writes the input at a place.
+type ReadInput<'a> = dyn Fn(usize, &mut [f32]) + Sync + 'a;
+
+/// One pass over some inputs.
 struct Job<'a> {
-    records: &'a Records,
+    count: usize,
+    read: &'a ReadInput<'a>,
+    /// Shape of one input.
+    input: Shape,
     scattering: Scattering,
     groups: usize,
     /// Features of one record.
@@ -166,7 +210,7 @@ impl Job<'_> {
         &self,
         store: impl Fn(f32) -> T + Sync,
     ) -> Result<Vec<T>, DataError> {
-        let total = self.records.len();
+        let total = self.count;
         let mut all = vec![T::default(); total * self.len];
         let blocks = all.par_chunks_mut(Scattering::BLOCK * self.len).enumerate();
         blocks.try_for_each_init(
@@ -185,20 +229,24 @@ impl Job<'_> {
         Ok(all)
     }
 
+    fn input_len(&self) -> usize {
+        self.input.channels * self.input.height * self.input.width
+    }
+
     fn desk(&self) -> Desk {
         Desk {
             scratch: self.scattering.scratch(),
-            inputs: vec![0.0; Scattering::BLOCK * self.records.input_len()],
+            inputs: vec![0.0; Scattering::BLOCK * self.input_len()],
             features: vec![0.0; Scattering::BLOCK * self.len],
         }
     }
 
     /// The features of `count` records from `first` on.
     fn block(&self, desk: &mut Desk, first: usize, count: usize) -> Result<(), DataError> {
-        let (input_len, channels) = (self.records.input_len(), self.records.shape().channels);
+        let (input_len, channels) = (self.input_len(), self.input.channels);
         let (plane, path) = (input_len / channels, self.len / channels);
         for (at, input) in desk.inputs.chunks_exact_mut(input_len).take(count).enumerate() {
-            self.records.read_input(first + at, input);
+            (self.read)(first + at, input);
         }
         for channel in 0..channels {
             let inputs = desk.inputs.chunks_exact(input_len).take(count);

@@ -10,7 +10,7 @@
 //!
 //! Everything becomes a [`Dataset`]: inputs of one shape, a label each, a number of classes. What is
 //! done to inputs is declared by the caller and never learnt from the records ([`Scaling`],
-//! [`FeatureSpec`]). A bad
+//! [`FeatureSpec`], [`ViewSpec`]). Where several rows are one person's, [`Units`] says which. A bad
 //! file is a [`DataError`] that says what to do, and leaves nothing behind.
 //!
 //! ```
@@ -42,6 +42,8 @@ mod samples;
 mod scaling;
 pub mod table;
 mod unit_column;
+mod units;
+mod views;
 
 pub use array::{Array, PairOptions, Values, load_inputs, load_pair};
 pub use dataset::{Dataset, Split};
@@ -54,3 +56,5 @@ pub use records::Records;
 pub use samples::Unlabelled;
 pub use scaling::{Scaling, Shape};
 pub use unit_column::UnitColumn;
+pub use units::Units;
+pub use views::{View, ViewSpec, Viewed};

@@ -4,18 +4,15 @@
 //! rows, the promise must cover all of them together, so training draws *units*, and N counts them. A
 //! unit's identifier is needed only to put its rows together and is not kept.
 
-use crate::DataError;
+use crate::{DataError, Units};
 
-/// The rows of every unit.
+/// The rows of every unit, and what a unit is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitColumn {
     name: String,
-    most_rows: usize,
     /// Unit of each record, numbered in the order of their first records.
     unit_of: Vec<u32>,
-    /// Records of unit u: `records[starts[u]..starts[u + 1]]`.
-    starts: Vec<u32>,
-    records: Vec<u32>,
+    units: Units,
 }
 
 impl UnitColumn {
@@ -29,35 +26,26 @@ impl UnitColumn {
         most_rows: usize,
         unit_of: &[u32],
     ) -> Result<Self, DataError> {
-        if most_rows == 0 {
-            return Err(DataError::Argument("a unit of at most 0 rows has no gradient".to_owned()));
-        }
-        if u32::try_from(unit_of.len()).is_err() {
-            return Err(DataError::Argument("more than 2³² − 1 records".to_owned()));
-        }
         let mut number = std::collections::HashMap::new();
-        let renumbered: Vec<u32> = unit_of
+        let unit_of: Vec<u32> = unit_of
             .iter()
             .map(|unit| {
                 let next = number.len() as u32;
                 *number.entry(*unit).or_insert(next)
             })
             .collect();
-        let mut starts = vec![0u32; number.len() + 1];
-        renumbered.iter().for_each(|&unit| starts[unit as usize + 1] += 1);
-        (1..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
-        let mut next = starts.clone();
-        let mut records = vec![0; renumbered.len()];
-        for (record, &unit) in (0..).zip(&renumbered) {
-            records[next[unit as usize] as usize] = record;
-            next[unit as usize] += 1;
-        }
-        Ok(UnitColumn { name: name.into(), most_rows, unit_of: renumbered, starts, records })
+        let units = Units::new(&unit_of, most_rows)?;
+        Ok(UnitColumn { name: name.into(), unit_of, units })
+    }
+
+    /// The units as training draws them.
+    pub fn units(&self) -> &Units {
+        &self.units
     }
 
     /// How many units there are.
     pub fn len(&self) -> usize {
-        self.starts.len() - 1
+        self.units.len()
     }
 
     /// Whether there are none.
@@ -72,7 +60,7 @@ impl UnitColumn {
 
     /// How many rows of a unit are used in a step at most.
     pub fn most_rows(&self) -> usize {
-        self.most_rows
+        self.units.most_rows()
     }
 
     /// The records of a unit, in order.
@@ -80,7 +68,7 @@ impl UnitColumn {
     /// # Panics
     /// If `unit` is not below [`len`](Self::len).
     pub fn records_of(&self, unit: usize) -> &[u32] {
-        &self.records[self.starts[unit] as usize..self.starts[unit + 1] as usize]
+        self.units.rows(unit as u32)
     }
 
     /// The unit of a record.
@@ -99,7 +87,7 @@ impl UnitColumn {
     /// The units of some of the records, in their order.
     pub(crate) fn subset(&self, indices: &[usize]) -> Result<Self, DataError> {
         let unit_of: Vec<u32> = indices.iter().map(|&index| self.unit_of[index]).collect();
-        UnitColumn::new(self.name.clone(), self.most_rows, &unit_of)
+        UnitColumn::new(self.name.clone(), self.most_rows(), &unit_of)
     }
 }
 

@@ -56,11 +56,11 @@ fn threads_and_subsets_do_not_change_a_bit() {
     for threads in [1, 2, 3, 7] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let found = pool.install(|| spec.apply_to(&data, &quiet).unwrap());
-        assert_eq!(found.fingerprint(), all.fingerprint(), "{threads}");
+        assert_eq!(rows(&found), rows(&all), "{threads}");
     }
     let some = [30, 2, 2, 17];
     let of_some = spec.apply_to(&data.subset(&some).unwrap(), &quiet).unwrap();
-    assert_eq!(of_some.fingerprint(), all.subset(&some).unwrap().fingerprint());
+    assert_eq!(rows(&of_some), rows(&all.subset(&some).unwrap()));
 }
 
 #[test]

@@ -49,6 +49,8 @@ pub enum Purpose {
     Derivation = 11,
     /// Noise on a released accuracy.
     Accuracy = 12,
+    /// Which rows of a unit take part in a step.
+    Rows = 13,
 }
 
 /// Where a source's key came from; every report must say it.

@@ -14,6 +14,8 @@ use crate::simd::{Isa, Vector, Wide};
 use crate::simd::{avx2::F32x8, avx512::F32x16};
 use crate::spec::NetworkSpec;
 
+mod units;
+
 /// A network that has been checked and laid out. It holds no weights: those are one flat `f32`
 /// vector, see [`Network::parameters`].
 pub struct Network {
@@ -32,6 +34,8 @@ pub struct BatchOutcome {
     pub losses: Vec<f32>,
     /// How many labels were the most probable class.
     pub correct: usize,
+    /// How many labels there were: one for each sample, several for a unit of several rows.
+    pub rows: usize,
 }
 
 /// How well weights do on a batch.
@@ -186,38 +190,6 @@ impl Network {
         self.check_exact(batch.len(), sum)?;
         let goal = ExactGoal { grid: &grid, weight_of };
         Ok(self.passes.exact(pass, weights, ExactBatch::Records(batch), goal, sum))
-    }
-
-    /// [`Network::exact_sum`] over units of several rows: Σ_u n_u, where n_u·[`Grid::step`] is
-    /// w(‖ḡ_u‖)·ḡ_u truncated to the grid and ḡ_u the mean gradient of the rows of unit u. A unit is
-    /// whatever one person's privacy covers: views of one record, or all records of one user.
-    ///
-    /// Norms and losses (means over rows) are those of units, hits those of rows. A unit without rows
-    /// contributes nothing. Memory does not grow with the number of units or rows.
-    ///
-    /// # Guarantee
-    /// That of [`Network::exact_sum`] for each unit: ‖n_u‖₂ ≤ 2^[`Grid::BITS`] for any number of rows,
-    /// and n_u depends on the unit alone. A unit with a row whose gradient is not finite contributes
-    /// exactly 0. Units of one row contribute what records do.
-    ///
-    /// # Errors
-    /// As [`Network::clipped_sum`].
-    pub fn exact_unit_sum(
-        &self,
-        weights: &[f32],
-        samples: &dyn Samples,
-        units: &[&[u32]],
-        weight_of: &(dyn Fn(usize, f64) -> f64 + Sync),
-        grid: Grid,
-        sum: &mut [i64],
-    ) -> Result<BatchOutcome, Error> {
-        let mut pass = self.check(weights, samples, &[])?;
-        for unit in units {
-            pass = self.check(weights, samples, unit)?;
-        }
-        self.check_exact(units.len(), sum)?;
-        let goal = ExactGoal { grid: &grid, weight_of };
-        Ok(self.passes.exact(pass, weights, ExactBatch::Units(units), goal, sum))
     }
 
     fn check_exact(&self, contributions: usize, sum: &[i64]) -> Result<(), Error> {

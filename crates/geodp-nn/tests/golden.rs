@@ -85,6 +85,10 @@ fn pytorch_gives_the_same() {
         let outcome = network.exact_unit_sum(&weights, &data, &UNITS, &clip, grid, &mut sum);
         let sum: Vec<f64> = sum.iter().map(|&n| n as f64 * grid.step()).collect();
         assert_same(&golden, "unit_", &network, &outcome.unwrap(), &sum);
+        let mut sum = vec![0.0; network.dim()];
+        let outcome = network.weighted_unit_sum(&weights, &data, &UNITS, &clip, &mut sum).unwrap();
+        let sum: Vec<f64> = sum.iter().map(|&g| f64::from(g)).collect();
+        assert_same(&golden, "unit_", &network, &outcome, &sum);
         let mut probabilities = vec![0.0; SAMPLES * classes];
         network.predict(&weights, &data, &batch, &mut probabilities).unwrap();
         let rows = golden["probabilities"].as_array().unwrap().iter();

@@ -77,6 +77,18 @@ fn slices(units: &[Vec<u32>]) -> Vec<&[u32]> {
     units.iter().map(Vec::as_slice).collect()
 }
 
+fn floating(
+    network: &Network,
+    weights: &[f32],
+    data: &Table,
+    units: &[&[u32]],
+    rule: &Rule,
+) -> (Vec<f64>, BatchOutcome) {
+    let mut sum = vec![f32::NAN; network.dim()];
+    let outcome = network.weighted_unit_sum(weights, data, units, rule, &mut sum).unwrap();
+    (sum.iter().map(|&g| f64::from(g)).collect(), outcome)
+}
+
 /// Would fail if rows were clipped instead of units, or if anything but a unit's own number of rows
 /// divided its gradient.
 #[test]
@@ -98,12 +110,33 @@ fn sums_are_those_of_clipped_mean_gradients() {
             assert!((f64::from(loss) - evaluation.mean_loss).abs() <= 1e-5, "{name}");
             correct += evaluation.correct;
         }
-        assert_eq!(outcome.correct, correct, "{name}");
+        assert_eq!((outcome.correct, outcome.rows), (correct, units.concat().len()), "{name}");
         let step = Grid::new(bound).unwrap().step();
         let got: Vec<f64> = sum.iter().map(|&n| n as f64 * step).collect();
         let off: Vec<f64> = got.iter().zip(&expected).map(|(a, b)| a - b).collect();
         assert!(norm(&off) <= 1e-3 * norm(&expected), "{name}: off by {}", norm(&off));
+        let (sum, float) = floating(&network, &weights, &data, &slices(&units), &flat(bound));
+        let off: Vec<f64> = sum.iter().zip(&expected).map(|(a, b)| a - b).collect();
+        assert!(norm(&off) <= 1e-5 * norm(&expected), "{name}: floats off by {}", norm(&off));
+        let pairs = float.norms.iter().zip(&outcome.norms);
+        for (a, b) in pairs.chain(float.losses.iter().zip(&outcome.losses)) {
+            assert!((a - b).abs() <= 1e-5 * (a.abs() + 1e-3), "{name}: {a} and {b}");
+        }
+        assert_eq!((float.correct, float.rows), (outcome.correct, outcome.rows), "{name}");
     }
+}
+
+/// The bits of a floating sum do not depend on the number of threads either.
+#[test]
+fn floating_sums_are_the_same_for_any_number_of_threads() {
+    let (network, weights, data) = setup(&NetworkSpec::mlp(20, &[16, 8], 5), 400);
+    let units = some_units(400);
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| floating(&network, &weights, &data, &slices(&units), &flat(0.3)))
+    };
+    let expected = run(1);
+    assert!([2, 3].into_iter().all(|threads| run(threads) == expected));
 }
 
 /// The factor is that of the mean's norm: rows that cancel leave a short mean, which is not clipped.
@@ -215,7 +248,32 @@ fn a_broken_row_breaks_its_unit_alone() {
         let (sum, outcome) = exact(&network, &weights, &data, &slices(&units), &asked, 0.5);
         assert_eq!(sum, expected, "{name}");
         assert!(!outcome.norms[broken].is_finite(), "{name}");
+        let (sum, outcome) = floating(&network, &weights, &data, &slices(&units), &asked);
+        let (expected, _) = floating(&network, &weights, &data, &good, &asked);
+        let off: Vec<f64> = sum.iter().zip(&expected).map(|(a, b)| a - b).collect();
+        assert!(norm(&off) <= 1e-5 * norm(&expected) && !outcome.norms[broken].is_finite());
     }
+}
+
+#[test]
+fn predictions_of_units_are_means_over_rows() {
+    let (network, weights, data) = setup(&NetworkSpec::mlp(20, &[16], 5), 3000);
+    let units: Vec<Vec<u32>> = (0..1400).map(|unit| vec![2 * unit + 1, 2 * unit]).collect();
+    let mut means = vec![f32::NAN; units.len() * 5];
+    let evaluation = network.predict_units(&weights, &data, &slices(&units), &mut means).unwrap();
+    let (mut loss, mut hits) = (0.0, 0);
+    for (unit, mean) in units.iter().zip(means.chunks(5)) {
+        let mut rows = vec![0.0; 10];
+        network.predict(&weights, &data, unit, &mut rows).unwrap();
+        for (class, mean) in mean.iter().enumerate() {
+            assert!((mean - (rows[class] + rows[5 + class]) / 2.0).abs() < 1e-6);
+        }
+        let label = data.labels[unit[0] as usize] as usize;
+        loss -= f64::from(mean[label]).ln() / 1400.0;
+        hits += usize::from(mean.iter().all(|p| *p <= mean[label]));
+    }
+    assert!((evaluation.mean_loss - loss).abs() < 1e-6);
+    assert_eq!((evaluation.correct, evaluation.count), (hits, 1400));
 }
 
 #[test]

@@ -16,8 +16,8 @@
 //! file = "patients.ledger"
 //! total_epsilon = 4.0             # no run starts that would exceed it
 //! ```
-//! preceded by `[features] kind = "scattering"` where images are transformed first, and followed by the
-//! `[privacy]` and `[train]` of [`PlanParams`]. Whatever is left out has a default: an empty file trains
+//! preceded by `[features] kind = "scattering"` where images are transformed first and `[views]` where
+//! several views of an image are trained on ([`ViewSpec`]), and followed by the `[privacy]` and `[train]` of [`PlanParams`]. Whatever is left out has a default: an empty file trains
 //! a linear model on scattering features of MNIST. In Rust:
 //!
 //! ```
@@ -33,12 +33,12 @@ mod load;
 mod paths;
 
 pub(crate) use load::image_options;
-pub use load::{Imported, Loaded};
+pub use load::{Imported, Loaded, LoadedViews};
 pub(crate) use paths::SCHEMA_FILE;
 
 use crate::Error;
 use crate::params::{PlanParams, PrivacyParams, TrainParams};
-use geodp_data::{Dataset, FeatureSpec};
+use geodp_data::{Dataset, FeatureSpec, ViewSpec};
 use geodp_nn::{NetworkSpec, ResnetSpec};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -52,6 +52,9 @@ pub struct RunConfig {
     /// What stands between the records and the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub features: Option<FeatureSpec>,
+    /// Views of images that a record's gradient is the mean over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub views: Option<ViewSpec>,
     /// What is trained.
     pub model: ModelConfig,
     /// Mechanism, clipping and budget.
@@ -100,6 +103,8 @@ pub struct ConfigFile {
     pub data: Option<DataConfig>,
     /// What stands between the records and the model: nothing if absent and a model is given.
     pub features: Option<FeatureSpec>,
+    /// Views of images that a record's gradient is the mean over; the image alone if absent.
+    pub views: Option<ViewSpec>,
     /// What is trained; linear on scattering features of images, logistic regression on anything else
     /// if absent.
     pub model: Option<ModelConfig>,
@@ -122,6 +127,7 @@ impl From<ConfigFile> for RunConfig {
         Self {
             data,
             features,
+            views: file.views,
             model,
             privacy: file.privacy,
             train: file.train,

@@ -7,12 +7,18 @@
 //! own where the engine gives none. `examples/own_engine.rs` is a whole one in a file.
 //!
 //! A record here is a privacy unit: whatever one index of a batch stands for is weighed as one, by
-//! the norm of its one gradient.
+//! the norm of its one gradient. Where units have several rows, that is the mean over the rows, and an
+//! engine that uses only some of them in a step says which by [`Engine::at_step`].
 
 use crate::config::{Imported, TestIs};
 use crate::plan::Facts;
 use crate::scores::Errors;
-use geodp_nn::{BatchOutcome, Evaluation, Grid, Network, Samples};
+use geodp_mechanism::{NoiseSource, Purpose};
+use geodp_nn::{BatchOutcome, Evaluation, Grid};
+
+pub use network::NetworkEngine;
+
+mod network;
 
 /// Any error an engine may give.
 pub type EngineError = Box<dyn std::error::Error + Send + Sync>;
@@ -20,10 +26,35 @@ pub type EngineError = Box<dyn std::error::Error + Send + Sync>;
 /// A record's weight, by its place in the batch and its gradient's norm.
 pub type WeightOf<'a> = &'a (dyn Fn(usize, f64) -> f64 + Sync);
 
+/// Decides which rows of a unit a step uses, where it does not use all: the same whenever the step is
+/// made, and independent of the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RowChoice(u64);
+
+impl RowChoice {
+    /// The choice of `step`, from its own addressed stream.
+    ///
+    /// # Errors
+    /// A step beyond the largest address.
+    pub fn of(noise: &NoiseSource, step: u64) -> Result<Self, geodp_mechanism::Error> {
+        Ok(Self(noise.stream(Purpose::Rows, step, 0)?.word()))
+    }
+
+    /// 64 bits to choose by, together with the unit's number.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
 /// A model over private records.
 pub trait Engine: Sync {
-    /// How many private records there are, and how many parameters.
+    /// How many private records (units) there are, and how many parameters.
     fn facts(&self) -> Facts;
+    /// The engine as one step sees it, where it differs from step to step: with the rows that `choice`
+    /// chooses. `None` where all steps see the same.
+    fn at_step(&self, _choice: RowChoice) -> Option<Box<dyn Engine + '_>> {
+        None
+    }
     /// Overwrites `sum` by Σ w_i(‖g_i‖)·g_i over the records in `batch`.
     ///
     /// # Errors
@@ -61,6 +92,7 @@ pub trait Engine: Sync {
             outcome.norms.push(norm as f32);
             outcome.losses.extend(of_record.losses);
             outcome.correct += of_record.correct;
+            outcome.rows += of_record.rows;
         }
         Ok(outcome)
     }
@@ -158,81 +190,4 @@ pub struct About {
     pub imported: Vec<Imported>,
     /// Whether ranges or values of the schema were read from the records: no ε covers that.
     pub looked: bool,
-}
-
-/// A network, its private training records, and held-out ones.
-pub struct NetworkEngine<'a> {
-    network: &'a Network,
-    train: &'a dyn Samples,
-    test: Option<&'a dyn Samples>,
-}
-
-impl<'a> NetworkEngine<'a> {
-    /// Trains `network` on `train`, measures it on `test`.
-    pub fn new(
-        network: &'a Network,
-        train: &'a dyn Samples,
-        test: Option<&'a dyn Samples>,
-    ) -> Self {
-        Self { network, train, test }
-    }
-}
-
-impl Engine for NetworkEngine<'_> {
-    fn facts(&self) -> Facts {
-        Facts { records: self.train.len() as u64, dim: self.network.dim() }
-    }
-
-    fn weighted_sum(
-        &self,
-        weights: &[f32],
-        batch: &[u32],
-        weight_of: WeightOf<'_>,
-        sum: &mut [f32],
-    ) -> Result<BatchOutcome, EngineError> {
-        Ok(self.network.weighted_sum(weights, self.train, batch, weight_of, sum)?)
-    }
-
-    fn exact_sum(
-        &self,
-        weights: &[f32],
-        batch: &[u32],
-        weight_of: WeightOf<'_>,
-        grid: Grid,
-        sum: &mut [i64],
-    ) -> Result<BatchOutcome, EngineError> {
-        Ok(self.network.exact_sum(weights, self.train, batch, weight_of, grid, sum)?)
-    }
-
-    fn gradient_sum(
-        &self,
-        weights: &[f32],
-        batch: &[u32],
-        sum: &mut [f32],
-    ) -> Result<BatchOutcome, EngineError> {
-        Ok(self.network.gradient_sum(weights, self.train, batch, sum)?)
-    }
-
-    fn sample_gradients(
-        &self,
-        weights: &[f32],
-        batch: &[u32],
-        gradients: &mut [f32],
-    ) -> Result<(), EngineError> {
-        Ok(self.network.sample_gradients(weights, self.train, batch, gradients)?)
-    }
-
-    fn mean_loss(&self, weights: &[f32], batch: &[u32]) -> Result<f64, EngineError> {
-        Ok(self.network.evaluate(weights, self.train, batch)?.mean_loss)
-    }
-
-    fn evaluate(&self, weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
-        match self.test {
-            Some(test) if !test.is_empty() => {
-                let all: Vec<u32> = (0..test.len() as u32).collect();
-                Ok(Some(self.network.evaluate(weights, test, &all)?))
-            }
-            _ => Ok(None),
-        }
-    }
 }

@@ -26,7 +26,7 @@ use geodp_mechanism::Mechanism;
 /// What a plan must know of the model and the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
-    /// N: private records.
+    /// N: private records, or units where several rows are one person's.
     pub records: u64,
     /// d: parameters of the model.
     pub dim: usize,

@@ -8,7 +8,10 @@ use crate::run::identity;
 use crate::scores::{Errors, Scores, in_range, most_probable};
 use geodp_account::{Claim, Ledger};
 use geodp_data::table::{Label, ReadOptions, Schema};
-use geodp_data::{Dataset, Records, Scaling, Unlabelled, images, load_inputs, mnist, table};
+use geodp_data::{
+    Dataset, Records, Scaling, Split, Unlabelled, ViewSpec, Viewed, images, load_inputs, mnist,
+    table,
+};
 use geodp_nn::{Evaluation, Network};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -145,13 +148,22 @@ impl Trained {
         self.paid.as_ref().and_then(|paid| paid.seed)
     }
 
-    /// Refuses records other than those the run was trained on.
+    /// The run's own records, as they are stored: without features or views. Refuses others than those
+    /// it was trained on.
     ///
     /// # Errors
-    /// [`Error::Mismatch`]; a missing key of the data's hash.
-    pub fn check_data(&self, train: &Dataset) -> Result<(), Error> {
-        let Some(paid) = &self.paid else { return Ok(()) };
-        identity::check_data(&self.folder, &paid.position, &train.fingerprint().to_string())
+    /// A file that cannot be read; [`Error::Mismatch`]; a missing key of the data's hash.
+    pub fn own_records(&self) -> Result<(Split, Vec<Imported>), Error> {
+        let loaded = self.config.data.seen_from(&self.folder).load()?;
+        if let Some(paid) = &self.paid {
+            let train = &loaded.split.train;
+            let fingerprint = match &self.config.features {
+                None => train.fingerprint(),
+                Some(features) => features.fingerprint_of(train),
+            };
+            identity::check_data(&self.folder, &paid.position, &fingerprint.to_string())?;
+        }
+        Ok((loaded.split, loaded.imported))
     }
 
     /// The model as an ONNX file.
@@ -181,23 +193,38 @@ impl Trained {
         })
     }
 
-    /// The run's own records, which must be those it was trained on.
-    ///
-    /// # Errors
-    /// A bad file; [`Error::Mismatch`] if the records are others.
-    pub fn load(&self) -> Result<Loaded, Error> {
-        let loaded = self.config.load_in(&self.folder)?;
-        self.check_data(&loaded.split.train)?;
-        Ok(loaded)
+    /// Class probabilities averaged over views, with the loss and the hits of these means.
+    fn averaged(
+        &self,
+        spec: &ViewSpec,
+        records: &Dataset,
+    ) -> Result<(Vec<f32>, Evaluation), Error> {
+        let mut rows = Viewed::new(spec, records.clone())?;
+        if let Some(features) = &self.config.features {
+            rows = rows.with_features(features, &|_, _| ())?;
+        }
+        let units = rows.units()?;
+        let views: Vec<&[u32]> = (0..units.len() as u32).map(|unit| units.rows(unit)).collect();
+        let mut probabilities = vec![0.0; views.len() * self.network.classes()];
+        let weights = &self.model.weights;
+        let found = self.network.predict_units(weights, &rows, &views, &mut probabilities)?;
+        Ok((probabilities, found))
     }
 
-    /// Loss and accuracy on labelled records: those of [`load`](Self::load), which have their features.
+    /// Loss and accuracy on labelled records as they are stored; features and views are the run's.
     ///
     /// # Errors
     /// Records of another shape.
     pub fn evaluate(&self, records: &Dataset) -> Result<Evaluation, Error> {
+        if let Some(spec) = &self.config.views {
+            return Ok(self.averaged(spec, records)?.1);
+        }
+        let made = match &self.config.features {
+            None => Cow::Borrowed(records),
+            Some(features) => Cow::Owned(features.apply_to(records, &|_, _| ())?),
+        };
         let all: Vec<u32> = (0..records.len() as u32).collect();
-        Ok(self.network.evaluate(&self.model.weights, records, &all)?)
+        Ok(self.network.evaluate(&self.model.weights, &*made, &all)?)
     }
 
     /// Confusion matrix, AUC, recall and calibration on the same records. For the owner of private ones.
@@ -213,11 +240,19 @@ impl Trained {
         Ok(Scores::of(&probabilities, records.labels(), self.network.classes()))
     }
 
-    /// A row of probabilities for each record that has its features.
+    /// A row of probabilities for each record as it is stored; features and views are the run's.
     fn probabilities(&self, records: &Records) -> Result<Vec<f32>, Error> {
+        let classes = self.network.classes();
+        if let Some(spec) = &self.config.views {
+            // Nobody asks for labels here: probabilities mean something, loss and hits do not.
+            let names = (0..classes).map(|class| class.to_string()).collect();
+            let unknown = Dataset::new("", records.clone(), vec![0; records.len()], names)?;
+            return Ok(self.averaged(spec, &unknown)?.0);
+        }
+        let records = self.with_features(records)?;
         let all: Vec<u32> = (0..records.len() as u32).collect();
-        let mut probabilities = vec![0.0; all.len() * self.network.classes()];
-        let samples = Unlabelled(records);
+        let mut probabilities = vec![0.0; all.len() * classes];
+        let samples = Unlabelled(&records);
         self.network.predict(&self.model.weights, &samples, &all, &mut probabilities)?;
         Ok(probabilities)
     }
@@ -227,8 +262,7 @@ impl Trained {
     /// # Errors
     /// Records of another shape.
     pub fn predict(&self, records: &Records) -> Result<Predictions, Error> {
-        let records = self.with_features(records)?;
-        let probabilities = self.probabilities(&records)?;
+        let probabilities = self.probabilities(records)?;
         let classes = &self.model.class_names;
         if let Some((label, range)) = self.number()? {
             let row = |(row, &output): (u64, &f32)| Prediction {

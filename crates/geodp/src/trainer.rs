@@ -4,7 +4,7 @@
 
 use crate::Error;
 use crate::average::WeightAverage;
-use crate::engine::Engine;
+use crate::engine::{Engine, RowChoice};
 use crate::optimizer::{Optimizer, OptimizerScalars};
 use crate::plan::{Facts, Plan};
 use crate::select::Selection;
@@ -86,12 +86,10 @@ impl<'e> Trainer<'e> {
         if self.is_done() {
             return Ok(None);
         }
-        let at = StepContext {
-            engine: self.engine,
-            weights: &self.weights,
-            noise: &self.noise,
-            step: self.step,
-        };
+        let stepped = self.engine.at_step(RowChoice::of(&self.noise, self.step)?);
+        let engine = stepped.as_deref().unwrap_or(self.engine);
+        let at =
+            StepContext { engine, weights: &self.weights, noise: &self.noise, step: self.step };
         let released = self.private.gradient(&self.plan, at, watch)?;
         if !released.gradient.iter().all(|g| g.is_finite()) {
             return Err(Error::Diverged { step: self.step });
@@ -110,7 +108,7 @@ impl<'e> Trainer<'e> {
             return Err(Error::Diverged { step: self.step });
         }
         if let Some((weights, optimizer)) = before {
-            self.keep_or_restore(weights, optimizer)?;
+            self.keep_or_restore(engine, weights, optimizer)?;
         }
         if let Some(average) = &mut self.average {
             average.add(self.step, &self.weights);
@@ -120,14 +118,14 @@ impl<'e> Trainer<'e> {
     }
 
     /// SUR: tests the step just made, and takes it back if it fails.
-    fn keep_or_restore(&mut self, before: Vec<f32>, optimizer: Optimizer) -> Result<(), Error> {
+    fn keep_or_restore(
+        &mut self,
+        engine: &dyn Engine,
+        before: Vec<f32>,
+        optimizer: Optimizer,
+    ) -> Result<(), Error> {
         let Some(select) = &self.plan.strategies.select else { return Ok(()) };
-        let at = StepContext {
-            engine: self.engine,
-            weights: &before,
-            noise: &self.noise,
-            step: self.step,
-        };
+        let at = StepContext { engine, weights: &before, noise: &self.noise, step: self.step };
         if select.accepts(at, &self.weights)? {
             self.selection.accepted += 1;
         } else {

@@ -48,6 +48,7 @@ fn config(measure: Option<u64>) -> RunConfig {
     let mut config = RunConfig {
         data: DataConfig::Mnist { labels: Some(vec![0, 1]), unit_scaling: true, holdout: None },
         features: None,
+        views: None,
         model: ModelConfig::Logistic,
         privacy: Default::default(),
         train: Default::default(),

@@ -13,6 +13,7 @@ fn report(name: &str, change: impl FnOnce(&mut RunConfig)) -> String {
     let mut config = RunConfig {
         data: DataConfig::Mnist { labels: Some(vec![0, 1]), unit_scaling: true, holdout: None },
         features: None,
+        views: None,
         model: ModelConfig::Logistic,
         privacy: Default::default(),
         train: Default::default(),

@@ -56,8 +56,8 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
             (records, vec![imported], TestIs::Private)
         }
         None => {
-            let loaded = trained.load().map_err(classify)?;
-            (loaded.split.test, loaded.imported, trained.config().data.test_is())
+            let (split, imported) = trained.own_records().map_err(classify)?;
+            (split.test, imported, trained.config().data.test_is())
         }
     };
     let result = trained.evaluate(&records).map_err(classify)?;

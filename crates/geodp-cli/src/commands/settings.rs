@@ -17,7 +17,7 @@ use geodp::params::{ClipKind, Mechanism, PrivacyParams, TrainParams};
 use geodp::sampler::Sampling;
 use geodp::schedule::Decay;
 use geodp_account::Arithmetic;
-use geodp_data::FeatureSpec;
+use geodp_data::{FeatureSpec, ViewSpec};
 use std::path::PathBuf;
 
 /// Flags of a run.
@@ -38,6 +38,16 @@ pub(crate) struct Settings {
     /// linear model.
     #[arg(long, value_name = "KIND", value_parser = ["scattering"])]
     features: Option<String>,
+    /// Train on so many views of each image in a step: mirrored ones, or those of --flip and --shift.
+    /// An image with its views is one record, so they cost no ε.
+    #[arg(long, value_name = "K")]
+    views: Option<usize>,
+    /// Views are mirrored left to right.
+    #[arg(long)]
+    flip: bool,
+    /// Views are moved by so many pixels to each side.
+    #[arg(long, value_name = "PIXELS")]
+    shift: Option<usize>,
     /// Widths of the mlp's hidden layers.
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
     hidden: Option<Vec<usize>>,
@@ -149,6 +159,7 @@ impl Settings {
         file.data = self.data.apply(file.data)?;
         file.model = self.model()?.or(file.model);
         file.features = self.features.as_ref().map(|_| FeatureSpec::scattering()).or(file.features);
+        file.views = self.views(file.views);
         self.set_privacy(&mut file.privacy)?;
         self.set_train(&mut file.train)?;
         file.ledger.file = self.data_ledger.clone().or(file.ledger.file);
@@ -156,6 +167,18 @@ impl Settings {
         let mut config = RunConfig::from(file);
         config.complete();
         Ok(config)
+    }
+
+    /// The file's views, changed by the flags. Mirrored ones where nothing says which.
+    fn views(&self, file: Option<ViewSpec>) -> Option<ViewSpec> {
+        if self.views.is_none() && !self.flip && self.shift.is_none() {
+            return file;
+        }
+        let mut views = file.unwrap_or_default();
+        views.shift = self.shift.unwrap_or(views.shift);
+        views.flip |= self.flip || views.shift == 0;
+        views.each_step = self.views.or(views.each_step);
+        Some(views)
     }
 
     /// The model that flags name.

@@ -2,7 +2,7 @@
 
 use crate::commands::settings::Settings;
 use crate::failure::{Stopped, bad_input, classify};
-use crate::progress::TrainingBar;
+use crate::progress::{FeatureBar, TrainingBar};
 use crate::{interrupt, summary};
 use geodp::run::{Ended, Run};
 use geodp_audit::measure::Measure;
@@ -12,8 +12,9 @@ use std::path::PathBuf;
 /// Train a model privately, or resume a training.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  geodp train --data mnist --model cnn --epsilon 3 --out runs/mnist
+  geodp train --data mnist --epsilon 3 --out runs/mnist
   geodp train --data patients.parquet --schema schema.toml --epsilon 3 --out runs/patients
+  geodp train --data cifar10 --views 2 --epsilon 3
   geodp train --mechanism geodp --beta 0.1 --noise-multiplier 1 --batch 16384
   geodp train --select sur --importance --clip psac --optimizer adam --epsilon 3
   geodp train --mechanism geodp --beta 0.1 --epsilon 3 --measure 1000
@@ -38,10 +39,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
+    let features = FeatureBar::new(json);
+    let show = |done, total| features.show(done, total);
     let run = match &args.resume {
         Some(folder) => {
             args.settings.refuse_all("--resume continues a run as it was planned")?;
-            Run::resume(folder).map_err(classify)?
+            Run::resume_showing(folder, &show).map_err(classify)?
         }
         None => {
             let mut config = args.settings.config()?;
@@ -50,9 +53,10 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
                 Some(folder) => folder,
                 None => next_folder("train")?,
             };
-            Run::create(&folder, config).map_err(classify)?
+            Run::create_showing(&folder, config, &show).map_err(classify)?
         }
     };
+    features.finish();
     let folder = run.folder().to_owned();
     let stop = interrupt::flag()?;
     let mut bar = TrainingBar::new(run.plan(), run.steps_done(), "", json);

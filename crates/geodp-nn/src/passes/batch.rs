@@ -8,7 +8,7 @@ use super::block::Leave;
 use super::exact::{ExactBatch, ExactGoal, Tallies};
 use super::tally::Tally;
 use super::workspace::Workspace;
-use super::{Goal, Pass};
+use super::{Goal, Pass, WeightOf};
 use crate::layers::linear::OuterProducts;
 use crate::network::{BatchOutcome, Evaluation};
 use crate::simd::{Kernel, Vector};
@@ -41,6 +41,16 @@ pub(crate) trait Execute: Send + Sync {
         sum: &mut [f32],
     ) -> BatchOutcome;
 
+    /// `sum = Σ w·ḡ_u` over the units of a batch.
+    fn unit_gradient(
+        &self,
+        pass: Pass<'_>,
+        weights: &[f32],
+        units: &[&[u32]],
+        weight_of: WeightOf<'_>,
+        sum: &mut [f32],
+    ) -> BatchOutcome;
+
     /// `sum = Σ n_i` over the records, or Σ n_u over the units, of a batch.
     fn exact(
         &self,
@@ -70,7 +80,7 @@ pub(crate) trait Execute: Send + Sync {
 }
 
 /// Samples of each stripe but the last.
-fn stripe_len(batch: usize, lanes: usize) -> usize {
+pub(super) fn stripe_len(batch: usize, lanes: usize) -> usize {
     let stripes = batch.div_ceil(STRIPE_SAMPLES.max(lanes)).clamp(1, STRIPES);
     batch.div_ceil(lanes).div_ceil(stripes).max(1) * lanes
 }
@@ -142,42 +152,20 @@ impl<V: Vector> Passes<V> {
     }
 }
 
-impl<V: Vector> Execute for Passes<V> {
-    fn gradient(
+impl<V: Vector> Passes<V> {
+    /// Lends `work` a sum of zeros for each stripe, and adds them up, stripe by stripe, into `sum`.
+    pub(super) fn with_stripes<R>(
         &self,
-        mut pass: Pass<'_>,
-        weights: &[f32],
-        batch: &[u32],
-        goal: Goal<'_>,
+        stripes: usize,
+        dim: usize,
         sum: &mut [f32],
-    ) -> BatchOutcome {
-        (pass.packed, pass.packed_of) = pass.layout.pack::<V>(weights);
-        let len = stripe_len(batch.len(), V::LANES);
-        let stripes = batch.len().div_ceil(len);
-        let dim = pass.layout.dim;
-        let mut sums =
-            std::mem::take(&mut *self.sums.lock().unwrap_or_else(PoisonError::into_inner));
+        work: impl FnOnce(&mut [f32]) -> R,
+    ) -> R {
+        let lock = || self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sums = std::mem::take(&mut *lock());
         sums.clear();
         sums.resize(stripes * dim, 0.0);
-        let weighted = matches!(goal, Goal::Weighted(_));
-        let mut norms = vec![0.0; if weighted { batch.len() } else { 0 }];
-        let mut losses = vec![0.0; batch.len()];
-        let norms_of_stripes: Vec<&mut [f32]> = if weighted {
-            norms.chunks_mut(len).collect()
-        } else {
-            (0..stripes).map(|_| &mut [][..]).collect()
-        };
-        let correct = batch
-            .par_chunks(len)
-            .enumerate()
-            .zip(sums.par_chunks_mut(dim))
-            .zip(norms_of_stripes.into_par_iter().zip(losses.par_chunks_mut(len)))
-            .map(|(((at, batch), sum), outcome)| {
-                self.with_workspace(&pass, |workspace| {
-                    Self::stripe(workspace, &pass, (at * len, batch), goal, sum, outcome)
-                })
-            })
-            .sum();
+        let result = work(&mut sums);
         // Few columns at a time, so that the totals stay in the cache while the stripes pass.
         const COLUMNS: usize = 1024;
         sum.par_chunks_mut(COLUMNS).enumerate().for_each(|(at, sum)| {
@@ -192,8 +180,69 @@ impl<V: Vector> Execute for Passes<V> {
                 *sum = *total as f32;
             }
         });
-        *self.sums.lock().unwrap_or_else(PoisonError::into_inner) = sums;
-        BatchOutcome { norms, losses, correct }
+        *lock() = sums;
+        result
+    }
+
+    /// `sum = Σ` over the samples of a batch, with the weights packed in `pass`.
+    pub(super) fn sum_records(
+        &self,
+        pass: &Pass<'_>,
+        batch: &[u32],
+        goal: Goal<'_>,
+        sum: &mut [f32],
+    ) -> BatchOutcome {
+        let len = stripe_len(batch.len(), V::LANES);
+        let stripes = batch.len().div_ceil(len);
+        let dim = pass.layout.dim;
+        let weighted = matches!(goal, Goal::Weighted(_));
+        let mut norms = vec![0.0; if weighted { batch.len() } else { 0 }];
+        let mut losses = vec![0.0; batch.len()];
+        let norms_of_stripes: Vec<&mut [f32]> = if weighted {
+            norms.chunks_mut(len).collect()
+        } else {
+            (0..stripes).map(|_| &mut [][..]).collect()
+        };
+        let correct = self.with_stripes(stripes, dim, sum, |sums| {
+            batch
+                .par_chunks(len)
+                .enumerate()
+                .zip(sums.par_chunks_mut(dim))
+                .zip(norms_of_stripes.into_par_iter().zip(losses.par_chunks_mut(len)))
+                .map(|(((at, batch), sum), outcome)| {
+                    self.with_workspace(pass, |workspace| {
+                        Self::stripe(workspace, pass, (at * len, batch), goal, sum, outcome)
+                    })
+                })
+                .sum()
+        });
+        BatchOutcome { norms, losses, correct, rows: batch.len() }
+    }
+}
+
+impl<V: Vector> Execute for Passes<V> {
+    fn gradient(
+        &self,
+        mut pass: Pass<'_>,
+        weights: &[f32],
+        batch: &[u32],
+        goal: Goal<'_>,
+        sum: &mut [f32],
+    ) -> BatchOutcome {
+        (pass.packed, pass.packed_of) = pass.layout.pack::<V>(weights);
+        self.sum_records(&pass, batch, goal, sum)
+    }
+
+    fn unit_gradient(
+        &self,
+        mut pass: Pass<'_>,
+        weights: &[f32],
+        units: &[&[u32]],
+        weight_of: WeightOf<'_>,
+        sum: &mut [f32],
+    ) -> BatchOutcome {
+        (pass.packed, pass.packed_of) = pass.layout.pack::<V>(weights);
+        self.sum_units(&pass, units, weight_of, sum)
     }
 
     fn exact(

@@ -97,7 +97,7 @@ impl<V: Vector> Passes<V> {
                 })
             })
             .sum();
-        BatchOutcome { norms, losses, correct }
+        BatchOutcome { norms, losses, correct, rows: batch.len() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Passes over a batch: [`block`] for one block of samples, [`weigh`] for its norms and weighted sum,
 //! [`rows`] for its gradients one by one, [`workspace`] for what it works in, [`batch`] for chunks,
-//! stripes and threads. Sums of integers go through [`tally`] and [`exact`] (or [`units`]) instead of
-//! [`weigh`] and stripes.
+//! stripes and threads. Sums of integers go through [`tally`] and [`exact`] instead of
+//! [`weigh`] and stripes; sums over units of several rows through [`units`].
 
 pub(crate) mod batch;
 mod block;

@@ -258,9 +258,9 @@ impl<V: Vector> Tally<V> {
 }
 
 /// Σ x² of each lane.
-struct Squares<'a, V> {
-    values: &'a [V],
-    squares: &'a mut [f64],
+pub(super) struct Squares<'a, V> {
+    pub(super) values: &'a [V],
+    pub(super) squares: &'a mut [f64],
 }
 
 impl<V: Vector> Kernel for Squares<'_, V> {

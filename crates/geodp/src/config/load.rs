@@ -1,10 +1,12 @@
 //! From `[data]` to records: files read, test records set apart, and what reading changed reported.
 
-use super::{DataConfig, PairFiles, RunConfig};
+use super::{DataConfig, PairFiles, RunConfig, TestIs};
 use crate::Error;
 use geodp_data::images::{self, ImageOptions};
 use geodp_data::table::{ImportReport, Schema};
-use geodp_data::{Dataset, PairOptions, Scaling, Split, cifar10, load_pair, mnist, table};
+use geodp_data::{
+    Dataset, PairOptions, Scaling, Split, Units, Viewed, cifar10, load_pair, mnist, table,
+};
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,6 +22,16 @@ pub struct Loaded {
     pub imported: Vec<Imported>,
     /// The schema of a table.
     pub schema: Option<Schema>,
+    /// All views of both, where the config has some.
+    pub views: Option<LoadedViews>,
+}
+
+/// Records in all their views, a unit each.
+pub struct LoadedViews {
+    /// To train on, and which rows are one record's.
+    pub train: (Viewed, Units),
+    /// To measure on: probabilities are averaged over a record's views.
+    pub test: (Viewed, Units),
 }
 
 /// What reading a table did to cells outside its schema. Private: counts of the data.
@@ -47,11 +59,12 @@ impl fmt::Display for Imported {
 
 impl RunConfig {
     /// Loads training and test records, and computes their features where the config has some.
+    /// `progress` is told how many of how many features are done, from any thread.
     ///
     /// # Errors
     /// [`Error::Data`] with the file and what is wrong with it.
-    pub fn load(&self) -> Result<Loaded, Error> {
-        self.load_as(&self.data)
+    pub fn load(&self, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Loaded, Error> {
+        self.load_as(&self.data, progress)
     }
 
     /// As [`load`](Self::load), of a run in this folder: by its own copy of the schema, and with files
@@ -59,17 +72,36 @@ impl RunConfig {
     ///
     /// # Errors
     /// [`Error::Data`] with the file and what is wrong with it.
-    pub fn load_in(&self, folder: &Path) -> Result<Loaded, Error> {
-        self.load_as(&self.data.seen_from(folder))
+    pub fn load_in(
+        &self,
+        folder: &Path,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Loaded, Error> {
+        self.load_as(&self.data.seen_from(folder), progress)
     }
 
-    fn load_as(&self, data: &DataConfig) -> Result<Loaded, Error> {
+    fn load_as(
+        &self,
+        data: &DataConfig,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Loaded, Error> {
         let mut loaded = data.load()?;
-        if let Some(features) = &self.features {
-            let silent = |_, _| ();
-            let split = &mut loaded.split;
-            split.train = features.apply_to(&split.train, &silent)?;
-            split.test = features.apply_to(&split.test, &silent)?;
+        let split = &mut loaded.split;
+        if let Some(spec) = &self.views {
+            let viewed = |data: &Dataset| -> Result<(Viewed, Units), Error> {
+                let mut viewed = Viewed::new(spec, data.clone())?;
+                if let Some(features) = &self.features {
+                    viewed = viewed.with_features(features, progress)?;
+                }
+                let units = viewed.units()?;
+                Ok((viewed, units))
+            };
+            let (train, test) = (viewed(&split.train)?, viewed(&split.test)?);
+            (split.train, split.test) = (train.0.originals()?, test.0.originals()?);
+            loaded.views = Some(LoadedViews { train, test });
+        } else if let Some(features) = &self.features {
+            split.train = features.apply_to(&split.train, progress)?;
+            split.test = features.apply_to(&split.test, progress)?;
         }
         Ok(loaded)
     }
@@ -117,7 +149,6 @@ impl DataConfig {
                 let mut read = |file: &PathBuf| -> Result<Dataset, Error> {
                     let (records, report) = table::read(file, &schema)?;
                     imported.push(Imported { file: file.clone(), report });
-                    only_rows(&records)?;
                     Ok(records)
                 };
                 let train = read(train)?;
@@ -126,7 +157,7 @@ impl DataConfig {
                 split(train, test, *holdout)?
             }
         };
-        Ok(Loaded { split, imported, schema: declared })
+        Ok(Loaded { split, imported, schema: declared, views: None })
     }
 }
 
@@ -136,10 +167,42 @@ pub(crate) fn image_options(grey: bool, class_names: Option<Vec<String>>) -> Ima
 }
 
 impl PairFiles {
+    /// The four IDX files of a folder, named as those of MNIST and the sets made like it
+    /// (`train-images-idx3-ubyte`, …), plain or with `.gz`.
+    ///
+    /// # Errors
+    /// [`Error::Plan`] with the file that is missing.
+    pub fn in_folder(folder: &Path, classes: u32, test_is: Option<TestIs>) -> Result<Self, Error> {
+        let find = |name: &str| {
+            let plain = folder.join(name);
+            let packed = folder.join(format!("{name}.gz"));
+            let found = [plain, packed].into_iter().find(|path| path.is_file());
+            found.ok_or_else(|| {
+                Error::Plan(format!(
+                    "there is no {name} (nor {name}.gz) in {}: the four files of an MNIST-like set are \
+                     train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and \
+                     t10k-labels-idx1-ubyte",
+                    folder.display()
+                ))
+            })
+        };
+        Ok(Self {
+            train_inputs: find("train-images-idx3-ubyte")?,
+            train_labels: find("train-labels-idx1-ubyte")?,
+            test_inputs: Some(find("t10k-images-idx3-ubyte")?),
+            test_labels: Some(find("t10k-labels-idx1-ubyte")?),
+            classes,
+            holdout: None,
+            test_is,
+        })
+    }
+
     fn load(&self) -> Result<Split, Error> {
         let options = PairOptions::numbered("data", self.classes);
         let train = load_pair(&self.train_inputs, &self.train_labels, &options)?;
         let test = match (&self.test_inputs, &self.test_labels) {
+            // Records held back take the place of a test set, as they do for the bundled data.
+            _ if self.holdout.is_some() && self.test_is == Some(TestIs::Public) => None,
             (Some(inputs), Some(labels)) => Some(load_pair(inputs, labels, &options)?),
             (None, None) => None,
             _ => {
@@ -149,18 +212,6 @@ impl PairFiles {
         };
         split(train, test, self.holdout)
     }
-}
-
-/// A run draws rows: where the schema declares units, a promise about rows must not be read as one about
-/// them.
-fn only_rows(records: &Dataset) -> Result<(), Error> {
-    if let Some(units) = records.units() {
-        return Err(Error::Plan(format!(
-            "the schema declares the unit {:?}, but a run's unit is the row; keep one row of each unit and remove [unit]",
-            units.name()
-        )));
-    }
-    Ok(())
 }
 
 /// The test set gives way to held-back training records, if that is asked for.

@@ -1,13 +1,13 @@
 //! The engine that a config describes: its records loaded, its network built.
 
 use crate::Error;
-use crate::config::{Imported, Loaded, RunConfig};
-use crate::engine::{About, Engine, EngineError, NetworkEngine, WeightOf};
+use crate::config::{Imported, Loaded, LoadedViews, RunConfig};
+use crate::engine::{About, Engine, EngineError, NetworkEngine, RowChoice, WeightOf};
 use crate::model_file::ModelFile;
 use crate::plan::Facts;
 use crate::scores::Errors;
-use geodp_data::Split;
 use geodp_data::table::Schema;
+use geodp_data::{Split, Units};
 use geodp_nn::{BatchOutcome, Evaluation, Grid, Network};
 use std::path::Path;
 
@@ -20,16 +20,22 @@ pub struct Configured {
     pub(crate) split: Split,
     pub(crate) imported: Vec<Imported>,
     pub(crate) schema: Option<Schema>,
+    views: Option<LoadedViews>,
+    /// The units of a table whose rows are not one person's each.
+    units: Option<Units>,
     pub(crate) network: Network,
 }
 
 impl Configured {
-    /// Loads the records and builds the network.
+    /// Loads the records and builds the network; `progress` as in [`RunConfig::load`].
     ///
     /// # Errors
     /// A data file or a model that cannot be.
-    pub fn load(config: RunConfig) -> Result<Self, Error> {
-        let loaded = config.load()?;
+    pub fn load(
+        config: RunConfig,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Self, Error> {
+        let loaded = config.load(progress)?;
         Self::of(config, loaded)
     }
 
@@ -37,13 +43,17 @@ impl Configured {
     ///
     /// # Errors
     /// A data file or a model that cannot be.
-    pub fn load_in(folder: &Path, config: RunConfig) -> Result<Self, Error> {
-        let loaded = config.load_in(folder)?;
+    pub fn load_in(
+        folder: &Path,
+        config: RunConfig,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Self, Error> {
+        let loaded = config.load_in(folder, progress)?;
         Self::of(config, loaded)
     }
 
     fn of(config: RunConfig, loaded: Loaded) -> Result<Self, Error> {
-        let Loaded { split, imported, schema } = loaded;
+        let Loaded { split, imported, schema, views } = loaded;
         let network = config.model.spec(&split.train).build()?;
         let fits = |what: &str, model: usize, data: usize| {
             if model == data {
@@ -69,7 +79,8 @@ impl Configured {
                 )));
             }
         }
-        Ok(Self { config, split, imported, schema, network })
+        let units = split.train.units().map(|column| column.units().clone());
+        Ok(Self { config, split, imported, schema, views, units, network })
     }
 
     /// The text of the table's schema.
@@ -77,8 +88,24 @@ impl Configured {
         self.schema.as_ref().map(Schema::text)
     }
 
+    /// The records, as the model sees them.
+    pub fn split(&self) -> &Split {
+        &self.split
+    }
+
     fn engine(&self) -> NetworkEngine<'_> {
-        NetworkEngine::new(&self.network, &self.split.train, Some(&self.split.test))
+        match &self.views {
+            None => {
+                let Split { train, test } = &self.split;
+                let engine = NetworkEngine::new(&self.network, train, Some(test));
+                self.units.as_ref().map_or(engine, |units| engine.with_units(units))
+            }
+            Some(LoadedViews { train: (train, units), test: (test, test_units) }) => {
+                NetworkEngine::new(&self.network, train, Some(test))
+                    .with_units(units)
+                    .averaging(test_units)
+            }
+        }
     }
 
     /// Share of the commonest class among the held-out records.
@@ -99,6 +126,10 @@ impl Configured {
 impl Engine for Configured {
     fn facts(&self) -> Facts {
         self.engine().facts()
+    }
+
+    fn at_step(&self, choice: RowChoice) -> Option<Box<dyn Engine + '_>> {
+        self.engine().at(choice).map(|engine| Box::new(engine) as Box<dyn Engine>)
     }
 
     fn weighted_sum(

@@ -89,6 +89,8 @@ pub struct TestMetrics {
 pub(crate) struct BlockSummary {
     records: u64,
     loss: f64,
+    /// Labels, and how many were hit.
+    rows: u64,
     correct: usize,
     normed: u64,
     clipped: u64,
@@ -100,6 +102,7 @@ impl BlockSummary {
         self.bins.resize(BINS, 0);
         self.records += outcome.losses.len() as u64;
         self.loss += outcome.losses.iter().map(|l| f64::from(*l)).sum::<f64>();
+        self.rows += outcome.rows as u64;
         self.correct += outcome.correct;
         for norm in &outcome.norms {
             self.bins[bin_of(f64::from(*norm))] += 1;
@@ -114,7 +117,7 @@ impl BlockSummary {
             records: self.records,
             // A loss that is not a number has no place in JSON.
             loss: share(self.loss, self.records).filter(|loss| loss.is_finite()),
-            accuracy: share(self.correct as f64, self.records),
+            accuracy: share(self.correct as f64, self.rows),
             clipped: share(self.clipped as f64, self.normed),
             norms: self.bins.iter().copied().enumerate().filter(|(_, count)| *count > 0).collect(),
             ..BlockMetrics::default()
@@ -207,7 +210,7 @@ mod tests {
         let mut outcome = BatchOutcome::default();
         outcome.losses = vec![1.0, 3.0];
         outcome.norms = vec![0.05, 0.2];
-        outcome.correct = 1;
+        (outcome.correct, outcome.rows) = (1, 2);
         let mut summary = BlockSummary::default();
         summary.add(&outcome, Some(0.1));
         summary.add(&BatchOutcome::default(), Some(0.1));

@@ -27,10 +27,22 @@ impl Run {
     /// # Errors
     /// A bad config or data file (nothing is written then), a folder that holds a run already, a
     /// failed write.
-    pub fn create(folder: &Path, mut config: RunConfig) -> Result<Self, Error> {
+    pub fn create(folder: &Path, config: RunConfig) -> Result<Self, Error> {
+        Self::create_showing(folder, config, &|_, _| ())
+    }
+
+    /// The same; `progress` is told how many of how many features are computed, from any thread.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn create_showing(
+        folder: &Path,
+        mut config: RunConfig,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Self, Error> {
         config.complete();
         config.data = config.data.absolute()?;
-        let mut engine = Configured::load(config)?;
+        let mut engine = Configured::load(config, progress)?;
         engine.config.complete_on(&engine.split.train);
         let text = engine.config.to_toml()?;
         let plan = plan_of(&engine)?;
@@ -43,6 +55,17 @@ impl Run {
     /// # Errors
     /// [`Error::NotResumable`] with the reason, [`Error::Damaged`] with the file, a folder in use.
     pub fn resume(folder: &Path) -> Result<Self, Error> {
+        Self::resume_showing(folder, &|_, _| ())
+    }
+
+    /// The same, with `progress` as in [`create_showing`](Self::create_showing).
+    ///
+    /// # Errors
+    /// As [`resume`](Self::resume).
+    pub fn resume_showing(
+        folder: &Path,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Self, Error> {
         let lock = lock_run(folder)?;
         let config = RunConfig::read(&folder.join("run.toml"))?;
         let text = config.to_toml()?;
@@ -52,7 +75,7 @@ impl Run {
             let ledger = Ledger::read(&folder.join("ledger.jsonl"))?;
             identity::check_folder(folder, &text, &ledger, &position)?;
         }
-        let engine = Configured::load_in(folder, config)?;
+        let engine = Configured::load_in(folder, config, progress)?;
         let plan = plan_of(&engine)?;
         Self::resume_as(folder, lock, text, plan, engine)
     }

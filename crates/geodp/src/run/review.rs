@@ -45,7 +45,7 @@ impl Review {
         let position = Checkpoint::read(&folder.join("checkpoint"))?.position;
         let ledger = Ledger::read(&folder.join("ledger.jsonl"))?;
         identity::check_folder(folder, &config.to_toml()?, &ledger, &position)?;
-        let engine = Configured::load_in(folder, config)?;
+        let engine = Configured::load_in(folder, config, &|_, _| ())?;
         identity::check_data(folder, &position, &engine.fingerprint())?;
         let settled = ledger.header.run.as_ref().and_then(|run| run.noise_multiplier);
         let plan = super::open::plan_of(&engine)?.settled_as(settled);

@@ -167,6 +167,7 @@ fn config(params: &PlanParams) -> RunConfig {
     let mut config = RunConfig {
         data: DataConfig::Mnist { labels: Some(vec![0, 1]), unit_scaling: true, holdout: None },
         features: None,
+        views: None,
         model: ModelConfig::Logistic,
         privacy: params.privacy.clone(),
         train: params.train.clone(),

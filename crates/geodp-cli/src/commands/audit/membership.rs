@@ -83,7 +83,22 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let config = RunConfig::read(&args.run.join("run.toml")).map_err(classify)?;
     let (model, network) =
         ModelFile::read(&args.run.join("model.safetensors")).map_err(classify)?;
-    let split = config.load().map_err(classify)?.split;
+    if config.views.is_some() {
+        return Err(bad_input(
+            "the run trains on several views of each record, and the attacks here ask a model about \
+             one: they would be weaker than an attacker who asks about all. Audit such a training \
+             with `geodp audit one-run`, whose canaries are whole units",
+        ));
+    }
+    let split = config.load(&|_, _| ()).map_err(classify)?.split;
+    if let Some(units) = split.train.units() {
+        return Err(bad_input(format!(
+            "the run's unit is the {}, and the attacks here are about single rows: they would say \
+             little of a unit of several. Audit such a training with `geodp audit one-run`, whose \
+             canaries are whole units",
+            units.name()
+        )));
+    }
     let folder = args.out.clone().unwrap_or_else(|| args.run.join("audit-membership"));
     let seed = seed_of(&folder, args.seed)?;
     let source = NoiseSource::from_seed(seed);

@@ -6,9 +6,9 @@ use crate::commands::train::{in_pool, next_folder};
 use crate::failure::{bad_input, classify};
 use crate::interrupt;
 use geodp::Statement;
-use geodp::config::RunConfig;
+use geodp::config::{Loaded, RunConfig};
 use geodp_account::Claim;
-use geodp_audit::canaries::{CanaryKind, CanaryTraining};
+use geodp_audit::canaries::{CanaryKind, CanaryTraining, Population};
 use geodp_audit::cells::Cells;
 use geodp_audit::one_run::{OneRun, OneRunParams, judge, toss};
 use geodp_audit::report::one_run_section;
@@ -74,12 +74,19 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     };
     let seed = seed_of(&folder, config.train.seed)?;
     let source = NoiseSource::from_seed(seed);
-    let split = config.load().map_err(classify)?.split;
+    let Loaded { split, views, .. } = config.load(&|_, _| ()).map_err(classify)?;
     config.complete_on(&split.train);
     let network = config.model.spec(&split.train).build().map_err(bad_input)?;
     let canaries = args.canaries as usize;
     let params = config.plan_params();
-    let training = CanaryTraining::new(&network, &split.train, &params, kind, canaries, &source)
+    let train = match &views {
+        None => Population {
+            rows: &split.train,
+            units: split.train.units().map(|column| column.units()),
+        },
+        Some(views) => Population { rows: &views.train.0, units: Some(&views.train.1) },
+    };
+    let training = CanaryTraining::new(&network, train, &params, kind, canaries, &source)
         .map_err(audit_error)?;
     let plan = training.plan();
     let delta = plan.delta().unwrap_or(geodp::plan::DEFAULT_DELTA);

@@ -2,7 +2,7 @@
 //! files (inputs and labels) with the number of classes.
 
 use super::choices::NamedOrFile;
-use crate::failure::bad_input;
+use crate::failure::{bad_input, classify};
 use geodp::config::{DataConfig, PairFiles, TestIs};
 use geodp_data::Kind;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,10 @@ use std::path::{Path, PathBuf};
 pub(crate) struct DataFlags {
     /// Bundled or downloaded data, or your own: a table in CSV, TSV or Parquet (with --schema), an NPY
     /// or IDX file (with --labels and --classes), a folder of PNG or JPEG images by class.
+    /// fashion-mnist is four IDX files in the folder fashion-mnist of geodp's data folder; any other
+    /// folder with such files goes with --classes.
     #[arg(long, value_name = "DATA",
-          value_parser = NamedOrFile { names: &["mnist", "cifar10"], endings: &[] })]
+          value_parser = NamedOrFile { names: &["mnist", "fashion-mnist", "cifar10"], endings: &[] })]
     data: Option<String>,
     /// Schema of a table: label, columns, declared ranges and values (docs/schema.md).
     #[arg(long, value_name = "FILE", requires = "data")]
@@ -22,7 +24,7 @@ pub(crate) struct DataFlags {
     #[arg(long, value_name = "FILE", requires_all = ["data", "classes"])]
     labels: Option<PathBuf>,
     /// Number of classes of an .npy or IDX file, declared.
-    #[arg(long, value_name = "K", requires = "labels")]
+    #[arg(long, value_name = "K", requires = "data")]
     classes: Option<u32>,
     /// A file like --data to measure on; a tenth of the records is held back if absent.
     #[arg(long, value_name = "FILE", requires = "data")]
@@ -64,6 +66,11 @@ impl DataFlags {
         let named = match name {
             "mnist" => Some(DataConfig::default()),
             "cifar10" => Some(DataConfig::Cifar10 { folder: None, holdout: None }),
+            "fashion-mnist" => {
+                let folder = geodp_data::default_data_dir().map_err(bad_input)?.join(name);
+                let files = PairFiles::in_folder(&folder, 10, Some(TestIs::Public));
+                Some(DataConfig::Idx(files.map_err(classify)?))
+            }
             _ => None,
         };
         let file_flags = [
@@ -78,6 +85,11 @@ impl DataFlags {
                 Err(bad_input(format!("{flag} goes with --data FILE, not with --data {name}")))
             }
             (Some(named), None) => Ok(named),
+            (None, None) if self.classes.is_some() && Path::new(name).is_dir() => {
+                let classes = self.classes.unwrap_or_default();
+                let files = PairFiles::in_folder(Path::new(name), classes, Some(TestIs::Public));
+                Ok(DataConfig::Idx(files.map_err(classify)?))
+            }
             (None, _) => match Kind::of(Path::new(name)) {
                 Some(Kind::Table) => self.table(name),
                 Some(Kind::Images) => self.images(name),
