@@ -90,6 +90,17 @@ pub enum Error {
         /// Runs that spent it.
         runs: usize,
     },
+    /// Runs of one data set protect different units.
+    #[error(
+        "the ledger of the data set is about one {found}, this run about one {given}; their ε do not add \
+         up. Declare the same unit, or keep another ledger and state both"
+    )]
+    OtherUnit {
+        /// What the ledger's runs protect.
+        found: String,
+        /// What this run protects.
+        given: String,
+    },
     /// Reading or writing the ledger failed.
     #[error("ledger: {0}")]
     Io(#[from] std::io::Error),

@@ -8,6 +8,7 @@ use std::path::Path;
 fn record(run: &str, steps: u64) -> DataLedgerRecord {
     DataLedgerRecord {
         run: run.to_owned(),
+        unit: "record".to_owned(),
         arithmetic: Arithmetic::FloatingPoint,
         noise_draws: 1000 * steps,
         event: Event::sampled_gaussian(0.01, 1.0),
@@ -103,4 +104,16 @@ fn the_file_is_its_owners() {
     let path = folder.path().join("ledger");
     drop(open(&path, None).unwrap());
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+/// An ε for rows and one for people are not added.
+#[test]
+fn runs_of_another_unit_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = DataLedger::open(&folder.path().join("l"), 1e-5, None).unwrap();
+    ledger.charge(record("a", 10)).unwrap();
+    let patient = DataLedgerRecord { unit: "patient".to_owned(), ..record("b", 10) };
+    let refused = ledger.charge(patient).unwrap_err().to_string();
+    assert!(refused.contains("one record") && refused.contains("one patient"), "{refused}");
+    assert_eq!(ledger.runs(), 1);
 }

@@ -18,6 +18,14 @@ pub(crate) fn announce(run: &Run) {
         format::count(split.train.len() as u64),
         format::count(split.test.len() as u64)
     );
+    if let Some(column) = split.train.units() {
+        eprintln!(
+            "one {} with all rows is protected: {} of them, of which a step uses {} rows at most each",
+            column.name(),
+            format::count(column.units().len() as u64),
+            column.units().most_rows()
+        );
+    }
     run.imported().iter().for_each(announce_import);
     let noise = match (plan.noise_multiplier(), plan.protection().kind()) {
         (Some(sigma), Some(kind)) => {

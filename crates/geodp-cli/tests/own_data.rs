@@ -213,3 +213,46 @@ fn numbers_are_learnt_in_their_range() {
         assert!(bench.geodp(&["export", loss, "--onnx", "x.onnx"]).status.success());
     }
 }
+
+/// USERS 4: with a declared unit, patients are counted, drawn, held back and named in every claim.
+#[test]
+fn a_patient_with_all_rows_is_the_unit() {
+    let bench = Bench::new();
+    edit(&bench, "data.csv", |csv| {
+        let ids = csv.lines().enumerate().map(|(at, line)| match at {
+            0 => format!("{line},patient\n"),
+            _ => format!("{line},p{}\n", at % 300),
+        });
+        ids.collect()
+    });
+    edit(&bench, "schema.toml", |s| format!("{s}[unit]\ncolumn = \"patient\"\nmost_rows = 3\n"));
+    let said = trained(&bench, "run", &["--holdout", "50", "--noise-multiplier", "1"]);
+    assert!(said.contains("one patient with all rows is protected: 250 of them"), "{said}");
+    assert!(!said.contains("warning: data.csv"), "{said}");
+    let shown: Value =
+        serde_json::from_slice(&bench.geodp(&["report", "run", "--json"]).stdout).unwrap();
+    let statement = &shown["statement"];
+    assert_eq!((&statement["unit"], &statement["records"]), (&"patient".into(), &250.into()));
+    let page = std::fs::read_to_string(bench.path("run/report.html")).unwrap();
+    assert!(page.contains("any one patient with all rows"), "the page names the unit");
+    let ledger = std::fs::read_to_string(bench.path("run/ledger.jsonl")).unwrap();
+    let header: Value = serde_json::from_str(ledger.lines().next().unwrap()).unwrap();
+    assert!(header.to_string().contains("\"unit\":\"patient\""), "{header}");
+    assert!(ledger.contains("0.256"), "q = 64/250 and not 64/1000: {ledger}");
+    let output = bench.geodp(&["predict", "run", "data.csv"]);
+    assert!(text(&output).starts_with("row,patient,class"));
+
+    let more = ["--release-accuracy", "0.5", "--steps", "3"];
+    let output = bench.geodp(&bench.train("x", &more));
+    assert!(complaint(&output).contains("would not hide a unit"), "{}", complaint(&output));
+    let output = bench.geodp(&["audit", "membership", "run"]);
+    assert!(complaint(&output).contains("whole units"), "{}", complaint(&output));
+    // A ledger of the data set that is about patients takes no run about rows.
+    let ledger = ["--data-ledger", "all.ledger", "--steps", "3", "--noise-multiplier", "9"];
+    assert!(bench.geodp(&bench.train("first", &ledger)).status.success());
+    edit(&bench, "schema.toml", |s| s[..s.find("[unit]").unwrap()].to_owned());
+    let output = bench.geodp(&bench.train("second", &ledger));
+    assert_eq!(output.status.code(), Some(2), "{}", complaint(&output));
+    assert!(complaint(&output).contains("about one patient"), "{}", complaint(&output));
+    assert!(!bench.path("second").exists());
+}

@@ -160,6 +160,11 @@ impl Dataset {
         self.records.input_len()
     }
 
+    /// How many privacy units there are: records, unless several of them are one unit's.
+    pub fn unit_count(&self) -> usize {
+        self.units().map_or(self.len(), |column| column.units().len())
+    }
+
     /// The privacy units, where one is more than one record.
     pub fn units(&self) -> Option<&UnitColumn> {
         self.units.as_deref()
@@ -233,7 +238,7 @@ impl Dataset {
             }
             if let Some(units) = &self.units {
                 hasher.field(b"units");
-                hasher.number(units.most_rows() as u64);
+                hasher.number(units.units().most_rows() as u64);
                 let units: Vec<u8> = units.all().iter().flat_map(|u| u.to_le_bytes()).collect();
                 hasher.field(&units);
             }
@@ -326,7 +331,7 @@ impl Dataset {
     /// units) alone, never on their content; both keep the original order.
     pub fn split_off(&self, count: usize, seed: u64) -> Result<(Self, Self), DataError> {
         let (all, what) = match self.units() {
-            Some(units) => (units.len(), "units"),
+            Some(column) => (column.units().len(), "units"),
             None => (self.len(), "records"),
         };
         if count > all {
@@ -334,9 +339,9 @@ impl Dataset {
         }
         let mut order = permutation(all, seed);
         let mut rest = order.split_off(count);
-        if let Some(units) = self.units() {
+        if let Some(column) = self.units() {
             let records = |chosen: &[usize]| -> Vec<usize> {
-                let records = chosen.iter().flat_map(|&unit| units.records_of(unit));
+                let records = chosen.iter().flat_map(|&unit| column.units().rows(unit as u32));
                 records.map(|&record| record as usize).collect()
             };
             (order, rest) = (records(&order), records(&rest));

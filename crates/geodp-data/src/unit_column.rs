@@ -1,4 +1,4 @@
-//! Which records are of the same unit: one patient, one customer, one sensor.
+//! Which records of a table are of the same unit: one patient, one customer, one sensor.
 //!
 //! The privacy unit of a table is a row unless its schema says otherwise. Where one person has many
 //! rows, the promise must cover all of them together, so training draws *units*, and N counts them. A
@@ -6,7 +6,7 @@
 
 use crate::{DataError, Units};
 
-/// The rows of every unit, and what a unit is called.
+/// The unit of every record, and what a unit is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitColumn {
     name: String,
@@ -38,45 +38,14 @@ impl UnitColumn {
         Ok(UnitColumn { name: name.into(), unit_of, units })
     }
 
-    /// The units as training draws them.
-    pub fn units(&self) -> &Units {
-        &self.units
-    }
-
-    /// How many units there are.
-    pub fn len(&self) -> usize {
-        self.units.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// What a unit is called: the heading of its column.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many rows of a unit are used in a step at most.
-    pub fn most_rows(&self) -> usize {
-        self.units.most_rows()
-    }
-
-    /// The records of a unit, in order.
-    ///
-    /// # Panics
-    /// If `unit` is not below [`len`](Self::len).
-    pub fn records_of(&self, unit: usize) -> &[u32] {
-        self.units.rows(unit as u32)
-    }
-
-    /// The unit of a record.
-    ///
-    /// # Panics
-    /// If there is no such record.
-    pub fn unit_of(&self, record: usize) -> u32 {
-        self.unit_of[record]
+    /// The rows of every unit.
+    pub fn units(&self) -> &Units {
+        &self.units
     }
 
     /// Unit of every record.
@@ -87,7 +56,7 @@ impl UnitColumn {
     /// The units of some of the records, in their order.
     pub(crate) fn subset(&self, indices: &[usize]) -> Result<Self, DataError> {
         let unit_of: Vec<u32> = indices.iter().map(|&index| self.unit_of[index]).collect();
-        UnitColumn::new(self.name.clone(), self.most_rows(), &unit_of)
+        UnitColumn::new(self.name.clone(), self.units.most_rows(), &unit_of)
     }
 }
 
@@ -97,14 +66,14 @@ mod tests {
 
     #[test]
     fn rows_are_put_together_in_order() {
-        let units = UnitColumn::new("patient", 3, &[7, 2, 7, 7, 9, 2]).unwrap();
-        assert_eq!((units.len(), units.name(), units.most_rows()), (3, "patient", 3));
-        let found: Vec<&[u32]> = (0..3).map(|unit| units.records_of(unit)).collect();
+        let column = UnitColumn::new("patient", 3, &[7, 2, 7, 7, 9, 2]).unwrap();
+        let units = column.units();
+        assert_eq!((units.len(), column.name(), units.most_rows()), (3, "patient", 3));
+        let found: Vec<&[u32]> = (0..3).map(|unit| units.rows(unit)).collect();
         assert_eq!(found, [&[0, 2, 3][..], &[1, 5], &[4]]);
-        assert_eq!((units.unit_of(3), units.unit_of(4)), (0, 2));
-        let some = units.subset(&[5, 4, 1]).unwrap();
-        assert_eq!((some.len(), some.records_of(0)), (2, &[0, 2][..]));
+        let some = column.subset(&[5, 4, 1]).unwrap();
+        assert_eq!((some.units().len(), some.units().rows(0)), (2, &[0, 2][..]));
         assert!(UnitColumn::new("x", 0, &[1]).is_err());
-        assert!(UnitColumn::new("x", 1, &[]).unwrap().is_empty());
+        assert!(UnitColumn::new("x", 1, &[]).unwrap().units().is_empty());
     }
 }

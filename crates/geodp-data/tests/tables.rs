@@ -126,14 +126,15 @@ fn rows_of_a_unit_are_put_together_and_stay_together() {
     let text = "patient,x,y\np1,1,a\np2,2,a\np1,3,b\np3,4,a\np1,5,a\np2,6,b\n";
     let (data, report) = read(text, &with_units()).unwrap();
     let units = data.units().unwrap();
-    assert_eq!((units.len(), units.name(), units.most_rows()), (3, "patient", 2));
-    let found: Vec<&[u32]> = (0..3).map(|unit| units.records_of(unit)).collect();
+    let rows = units.units();
+    assert_eq!((rows.len(), units.name(), rows.most_rows()), (3, "patient", 2));
+    let found: Vec<&[u32]> = (0..3).map(|unit| rows.rows(unit)).collect();
     assert_eq!(found, [&[0, 2, 4][..], &[1, 5], &[3]]);
     assert!(report.shared.is_empty() && report.ignored.is_empty());
     // A part that is held back is made of whole units.
     for seed in 0..20 {
         let (rest, part) = data.split_off(1, seed).unwrap();
-        assert_eq!((rest.units().unwrap().len(), part.units().unwrap().len()), (2, 1));
+        assert_eq!((rest.unit_count(), part.unit_count()), (2, 1));
         assert_eq!(rest.len() + part.len(), 6);
     }
     assert!(data.split_off(4, 0).unwrap_err().to_string().contains("4 of 3 units"));

@@ -14,7 +14,7 @@ use crate::importance::DEFAULT_NOISE_MULTIPLIER;
 use crate::optimizer::{DEFAULT_MOMENTUM, OptimizerKind};
 use crate::params::Mechanism;
 use crate::plan::{DEFAULT_CLIP_NORM, DEFAULT_DELTA, DEFAULT_EPSILON};
-use geodp_data::{Dataset, FeatureSpec, UnitColumn, idx};
+use geodp_data::{Dataset, FeatureSpec, idx};
 use std::path::PathBuf;
 
 impl Default for DataConfig {
@@ -122,9 +122,7 @@ impl RunConfig {
     /// is.
     pub fn complete_on(&mut self, records: &Dataset) {
         if self.is_private_table() {
-            // N counts units of privacy.
-            let count = records.units().map_or(records.len(), UnitColumn::len) as u64;
-            let inputs = records.input_len();
+            let (count, inputs) = (records.unit_count() as u64, records.input_len());
             table::complete(&mut self.privacy, &mut self.train, count, inputs);
         }
     }

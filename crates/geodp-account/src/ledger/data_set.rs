@@ -35,6 +35,9 @@ enum Format {
 pub struct DataLedgerRecord {
     /// Which run, as its own ledger's header says.
     pub run: String,
+    /// What it protects: "record", or the name of a unit of several rows.
+    #[serde(default = "a_record")]
+    pub unit: String,
     /// In which arithmetic it computes.
     pub arithmetic: Arithmetic,
     /// Draws of noise it makes, at most.
@@ -43,6 +46,11 @@ pub struct DataLedgerRecord {
     pub event: Event,
     /// How many times.
     pub count: u64,
+}
+
+/// What was protected before ledgers said it.
+fn a_record() -> String {
+    "record".to_owned()
 }
 
 /// A data set's ledger, held by this process until it is dropped.
@@ -113,9 +121,13 @@ impl DataLedger {
     /// Whether the total allows a run.
     ///
     /// # Errors
-    /// [`Error::TotalExceeded`]; an event out of its range.
+    /// [`Error::TotalExceeded`]; [`Error::OtherUnit`]; an event out of its range.
     pub fn fits(&self, record: &DataLedgerRecord) -> Result<(), Error> {
         record.event.check()?;
+        // An ε for a row and one for a person do not add up to anything.
+        if let Some(other) = self.records.iter().find(|other| other.unit != record.unit) {
+            return Err(Error::OtherUnit { found: other.unit.clone(), given: record.unit.clone() });
+        }
         let Some(total) = self.header.total_epsilon else { return Ok(()) };
         let after = self.account_with(Some(record))?.claim()?;
         if after.upper() <= total {

@@ -222,7 +222,7 @@ fn hold_back(all: Split, holdout: Option<usize>) -> Result<Split, Error> {
     }
 }
 
-/// A tenth of the records is held back where nothing else is said.
+/// A tenth of the records (of units, where several are one) is held back where nothing else is said.
 fn split(train: Dataset, test: Option<Dataset>, holdout: Option<usize>) -> Result<Split, Error> {
     match (test, holdout) {
         (Some(_), Some(_)) => {
@@ -230,7 +230,7 @@ fn split(train: Dataset, test: Option<Dataset>, holdout: Option<usize>) -> Resul
         }
         (Some(test), None) => Ok(Split { train, test }),
         (None, holdout) => {
-            let count = holdout.unwrap_or(train.len() / 10);
+            let count = holdout.unwrap_or(train.unit_count() / 10);
             let (train, test) = train.split_off(count, HOLDOUT_SEED)?;
             Ok(Split { train, test })
         }

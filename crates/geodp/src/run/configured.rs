@@ -6,8 +6,8 @@ use crate::engine::{About, Engine, EngineError, NetworkEngine, RowChoice, Weight
 use crate::model_file::ModelFile;
 use crate::plan::Facts;
 use crate::scores::Errors;
+use geodp_data::Split;
 use geodp_data::table::Schema;
-use geodp_data::{Split, Units};
 use geodp_nn::{BatchOutcome, Evaluation, Grid, Network};
 use std::path::Path;
 
@@ -21,8 +21,6 @@ pub struct Configured {
     pub(crate) imported: Vec<Imported>,
     pub(crate) schema: Option<Schema>,
     views: Option<LoadedViews>,
-    /// The units of a table whose rows are not one person's each.
-    units: Option<Units>,
     pub(crate) network: Network,
 }
 
@@ -79,8 +77,7 @@ impl Configured {
                 )));
             }
         }
-        let units = split.train.units().map(|column| column.units().clone());
-        Ok(Self { config, split, imported, schema, views, units, network })
+        Ok(Self { config, split, imported, schema, views, network })
     }
 
     /// The text of the table's schema.
@@ -96,9 +93,9 @@ impl Configured {
     fn engine(&self) -> NetworkEngine<'_> {
         match &self.views {
             None => {
-                let Split { train, test } = &self.split;
-                let engine = NetworkEngine::new(&self.network, train, Some(test));
-                self.units.as_ref().map_or(engine, |units| engine.with_units(units))
+                let train = &self.split.train;
+                let rows = NetworkEngine::new(&self.network, train, Some(&self.split.test));
+                train.units().map_or(rows, |column| rows.with_units(column.units()))
             }
             Some(LoadedViews { train: (train, units), test: (test, test_units) }) => {
                 NetworkEngine::new(&self.network, train, Some(test))

@@ -29,6 +29,7 @@ fn record(plan: &Plan, run: &str, event: Event) -> DataLedgerRecord {
     let terms = plan.protection.terms();
     DataLedgerRecord {
         run: run.to_owned(),
+        unit: plan.unit.clone(),
         arithmetic: terms.arithmetic,
         noise_draws: terms.noise_draws,
         event,

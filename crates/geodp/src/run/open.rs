@@ -257,6 +257,15 @@ pub(super) fn plan_of(engine: &Configured) -> Result<Plan, Error> {
         return Err(Error::Plan(reason.to_owned()));
     }
     let plan = config.plan_params().check(engine.facts())?;
+    let plan = match engine.split.train.units() {
+        Some(_) if config.privacy.release_accuracy.is_some() => {
+            let reason = "release_accuracy counts rows, of which one unit may have many: its noise \
+                          would not hide a unit. Remove it, or measure on public records";
+            return Err(Error::Plan(reason.to_owned()));
+        }
+        Some(column) => plan.with_unit(column.name()),
+        None => plan,
+    };
     Ok(plan.with_data_ledger(config.ledger.clone()))
 }
 

@@ -90,13 +90,13 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
              with `geodp audit one-run`, whose canaries are whole units",
         ));
     }
-    let split = config.load(&|_, _| ()).map_err(classify)?.split;
-    if let Some(units) = split.train.units() {
+    let split = config.load_in(&args.run, &|_, _| ()).map_err(classify)?.split;
+    if let Some(column) = split.train.units() {
         return Err(bad_input(format!(
-            "the run's unit is the {}, and the attacks here are about single rows: they would say \
-             little of a unit of several. Audit such a training with `geodp audit one-run`, whose \
-             canaries are whole units",
-            units.name()
+            "the run protects one {} with all rows, and the attacks here ask about one row: they would be \
+             weaker than an attacker who asks about all. Audit such a training with `geodp audit \
+             one-run`, whose canaries are whole units",
+            column.name()
         )));
     }
     let folder = args.out.clone().unwrap_or_else(|| args.run.join("audit-membership"));

@@ -80,10 +80,10 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let canaries = args.canaries as usize;
     let params = config.plan_params();
     let train = match &views {
-        None => Population {
-            rows: &split.train,
-            units: split.train.units().map(|column| column.units()),
-        },
+        None => {
+            let units = split.train.units().map(geodp_data::UnitColumn::units);
+            Population { rows: &split.train, units }
+        }
         Some(views) => Population { rows: &views.train.0, units: Some(&views.train.1) },
     };
     let training = CanaryTraining::new(&network, train, &params, kind, canaries, &source)
