@@ -1,5 +1,7 @@
 //! IDX pairs from files: plain and gzip, and every way they can be wrong.
 
+mod fuzz;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -120,6 +122,8 @@ fn names_and_scaling_come_from_the_options() {
 }
 
 proptest! {
+    #![proptest_config(fuzz::cases(1000))]
+
     #[test]
     fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = idx::parse("random", &bytes);

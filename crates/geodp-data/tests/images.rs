@@ -1,5 +1,7 @@
 //! Folders of images by class.
 
+mod fuzz;
+
 use std::fs;
 use std::path::Path;
 
@@ -115,14 +117,8 @@ fn what_does_not_fit_is_named() {
     assert!(matches!(nowhere, Err(DataError::Io { .. })));
 }
 
-/// Cases of each property: 10⁶ by `GEODP_FUZZ_CASES=1000000`.
-fn cases() -> ProptestConfig {
-    let cases = std::env::var("GEODP_FUZZ_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig { max_shrink_iters: 200, ..ProptestConfig::with_cases(cases.unwrap_or(64)) }
-}
-
 proptest! {
-    #![proptest_config(cases())]
+    #![proptest_config(fuzz::cases(64))]
 
     #[test]
     fn damaged_images_never_panic(

@@ -1,5 +1,7 @@
 //! NPY files that NumPy wrote (tests/golden/make_npy.py), and every way a file can be wrong.
 
+mod fuzz;
+
 use std::fs;
 use std::path::PathBuf;
 
@@ -86,6 +88,8 @@ fn bad_files_have_their_own_errors() {
 }
 
 proptest! {
+    #![proptest_config(fuzz::cases(1000))]
+
     #[test]
     fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = npy::parse("random", &bytes);

@@ -1,6 +1,8 @@
 //! Parquet against CSV: the same table gives the same bits, and broken files are refused.
 #![cfg(feature = "parquet")]
 
+mod fuzz;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -149,14 +151,8 @@ fn drafts_know_the_types_and_looking_knows_more() {
     assert_eq!((data.len(), report.changed_cells()), (173, 0), "{looked}");
 }
 
-/// Cases of each property: 10⁶ by `GEODP_FUZZ_CASES=1000000`.
-fn cases() -> ProptestConfig {
-    let cases = std::env::var("GEODP_FUZZ_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig { max_shrink_iters: 200, ..ProptestConfig::with_cases(cases.unwrap_or(96)) }
-}
-
 proptest! {
-    #![proptest_config(cases())]
+    #![proptest_config(fuzz::cases(96))]
 
     #[test]
     fn damaged_files_never_panic(

@@ -1,5 +1,7 @@
 //! CSV tables and their schema: encoding, counting, and errors with their place.
 
+mod fuzz;
+
 use std::fs;
 
 use geodp_data::table::{self, ImportReport, Schema};
@@ -215,6 +217,8 @@ fn schemas_that_mean_nothing_are_refused() {
 }
 
 proptest! {
+    #![proptest_config(fuzz::cases(256))]
+
     #[test]
     fn random_tables_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = read(&bytes, &schema());

@@ -1,5 +1,7 @@
 //! What a schema can say of a column: missing cells, dates, truths, numbers to learn, units; and drafts.
 
+mod fuzz;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -279,12 +281,6 @@ fn a_draft_that_looked_reads_the_table_and_says_so() {
     assert!(missing.unwrap_err().to_string().contains("did you mean \"age\"?"));
 }
 
-/// Cases of each property: 10⁶ by `GEODP_FUZZ_CASES=1000000`.
-fn cases() -> ProptestConfig {
-    let cases = std::env::var("GEODP_FUZZ_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig { max_shrink_iters: 200, ..ProptestConfig::with_cases(cases.unwrap_or(64)) }
-}
-
 const EVERYTHING: &str = r#"
 na = ["NA", -1]
 [label]
@@ -313,7 +309,7 @@ missing = true
 "#;
 
 proptest! {
-    #![proptest_config(cases())]
+    #![proptest_config(fuzz::cases(64))]
 
     #[test]
     fn no_table_makes_the_reader_panic(
