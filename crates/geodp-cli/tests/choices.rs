@@ -85,7 +85,7 @@ fn pairs_of_files_are_named_by_flags() {
     assert_eq!(json(&output)["test"]["records"], 30);
     for (more, expected) in [
         (&["--test", "x.npy"][..], "belong together"),
-        (&["--schema", "schema.toml"][..], "--schema goes with .csv"),
+        (&["--schema", "schema.toml"][..], "--schema goes with tables"),
     ] {
         let output = train(&[&["--out", "x"][..], more].concat());
         assert_eq!(output.status.code(), Some(2));

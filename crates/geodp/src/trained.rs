@@ -1,7 +1,7 @@
 //! A finished run's model: measured on held-out records, or asked about new ones.
 
 use crate::Error;
-use crate::config::{DataConfig, Imported, Loaded, RunConfig, SCHEMA_FILE, image_options};
+use crate::config::{DataConfig, Imported, RunConfig, SCHEMA_FILE, image_options};
 use crate::model_file::ModelFile;
 use crate::run::checkpoint::{Checkpoint, Position};
 use crate::run::identity;

@@ -207,7 +207,8 @@ fn copies_of_rows_change_nothing_on_any_route() {
         }
     }
     let units = Units::new(&unit_of_row, 3).unwrap();
-    let routes: [(&str, fn(&mut PlanParams)); 8] = [
+    type Route = (&'static str, fn(&mut PlanParams));
+    let routes: [Route; 8] = [
         ("dp", |_| ()),
         ("dp, floating point", |p| p.privacy.arithmetic = Some(Arithmetic::FloatingPoint)),
         ("geodp", |p| {
@@ -283,7 +284,7 @@ fn the_unit_of_a_table_is_what_its_schema_says() {
     }
     let schema = "[label]\ncolumn = \"ill\"\nclasses = [\"0\", \"1\"]\n\
                   [unit]\ncolumn = \"patient\"\nmost_rows = 2\n\
-                  [[feature]]\ncolumn = \"x\"\nrange = [0, 10]\nscale = true\n";
+                  [[feature]]\ncolumn = \"x\"\nrange = [0, 10]\n";
     std::fs::write(folder.path().join("t.csv"), table).unwrap();
     std::fs::write(folder.path().join("s.toml"), schema).unwrap();
     let mut config = RunConfig::table(folder.path().join("t.csv"), folder.path().join("s.toml"));

@@ -50,7 +50,7 @@ fn write_images(folder: &Path) -> PairFiles {
 
 fn config(folder: &Path, features: Option<FeatureSpec>, views: Option<ViewSpec>) -> RunConfig {
     let mut config = RunConfig::from(ConfigFile {
-        data: Some(DataConfig::Idx(write_images(folder))),
+        data: Some(DataConfig::Arrays(write_images(folder))),
         features,
         views,
         model: Some(ModelConfig::Logistic),

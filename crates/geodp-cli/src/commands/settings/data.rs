@@ -69,7 +69,7 @@ impl DataFlags {
             "fashion-mnist" => {
                 let folder = geodp_data::default_data_dir().map_err(bad_input)?.join(name);
                 let files = PairFiles::in_folder(&folder, 10, Some(TestIs::Public));
-                Some(DataConfig::Idx(files.map_err(classify)?))
+                Some(DataConfig::Arrays(files.map_err(classify)?))
             }
             _ => None,
         };
@@ -88,7 +88,7 @@ impl DataFlags {
             (None, None) if self.classes.is_some() && Path::new(name).is_dir() => {
                 let classes = self.classes.unwrap_or_default();
                 let files = PairFiles::in_folder(Path::new(name), classes, Some(TestIs::Public));
-                Ok(DataConfig::Idx(files.map_err(classify)?))
+                Ok(DataConfig::Arrays(files.map_err(classify)?))
             }
             (None, _) => match Kind::of(Path::new(name)) {
                 Some(Kind::Table) => self.table(name),
