@@ -5,6 +5,7 @@
 | ``geodp.account`` | ε, δ, noise and steps, as brackets; ledgers |
 | ``geodp.mechanism`` | clipping, DP and GeoDP perturbation of NumPy arrays |
 | ``geodp.train``, ``geodp.Run`` | a private training into a run folder, and its results |
+| ``geodp.data`` | the bundled MNIST as arrays |
 | ``geodp.audit`` | lower bounds on ε from attacks |
 | ``geodp.sklearn`` | estimators for scikit-learn |
 | ``geodp.opacus`` | GeoDP, secure noise and a ledger inside Opacus |

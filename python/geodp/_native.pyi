@@ -1,7 +1,8 @@
 """Types of the native module. People use ``geodp.account``, ``geodp.mechanism`` and siblings."""
 
-from collections.abc import Callable
-from typing import Any, final
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,24 +12,33 @@ __all__ = [
     "Accountant",
     "Bracket",
     "Claim",
+    "ExactSum",
     "Ledger",
     "LedgerError",
     "LedgerWriter",
     "Model",
     "NoiseSource",
+    "Perturbation",
+    "PolarState",
     "__version__",
     "audit_lower_bound",
     "audit_one_run",
     "audit_roc",
     "clip_rows",
+    "delta",
+    "epsilon",
+    "mnist",
     "noise_multiplier",
-    "perturb_dp",
-    "perturb_geodp",
     "sample_rate",
     "steps",
     "train",
 ]
 __version__: str
+
+_Adjacency: TypeAlias = Literal["add-remove", "zero-out", "replace-one"]
+_Method: TypeAlias = Literal["pld", "rdp"]
+_Arithmetic: TypeAlias = Literal["floating-point", "exact"]
+_Path: TypeAlias = str | os.PathLike[str]
 
 class LedgerError(ValueError): ...
 
@@ -51,11 +61,15 @@ class Bracket:
 
 @final
 class Accountant:
-    def __new__(cls, adjacency: str = "add-remove", method: str = "pld") -> Accountant: ...
+    def __new__(
+        cls, adjacency: _Adjacency = "add-remove", method: _Method = "pld"
+    ) -> Accountant: ...
     @property
     def adjacency(self) -> str: ...
-    def compose(self, sample_rate: float, noise_multiplier: float, steps: int) -> None: ...
-    def compose_event(self, event: str, count: int) -> None: ...
+    def compose(
+        self, *, sample_rate: float, noise_multiplier: float, steps: int = 1
+    ) -> None: ...
+    def compose_event(self, event: Mapping[str, Any], count: int = 1) -> None: ...
     def epsilon(self, delta: float) -> Bracket: ...
     def delta(self, epsilon: float) -> Bracket: ...
 
@@ -81,24 +95,65 @@ class Claim:
 
 @final
 class Account:
-    def __new__(cls, delta: float, adjacency: str, method: str) -> Account: ...
-    def charge(self, event: str, count: int) -> None: ...
+    def __new__(
+        cls,
+        *,
+        delta: float,
+        adjacency: _Adjacency = "add-remove",
+        method: _Method = "pld",
+        arithmetic: _Arithmetic = "floating-point",
+        noise_draws: int = 0,
+    ) -> Account: ...
+    def charge(self, event: Mapping[str, Any], count: int = 1) -> None: ...
     def claims(self) -> list[Claim]: ...
 
+def epsilon(
+    *,
+    sample_rate: float,
+    noise_multiplier: float,
+    steps: int,
+    delta: float,
+    adjacency: _Adjacency = "add-remove",
+    method: _Method = "pld",
+) -> Bracket: ...
+def delta(
+    *,
+    sample_rate: float,
+    noise_multiplier: float,
+    steps: int,
+    epsilon: float,
+    adjacency: _Adjacency = "add-remove",
+    method: _Method = "pld",
+) -> Bracket: ...
 def noise_multiplier(
-    epsilon: float, delta: float, sample_rate: float, steps: int, adjacency: str
+    *,
+    epsilon: float,
+    delta: float,
+    sample_rate: float,
+    steps: int,
+    adjacency: _Adjacency = "add-remove",
+    miss: float | None = None,
 ) -> float: ...
 def steps(
-    epsilon: float, delta: float, sample_rate: float, noise_multiplier: float, adjacency: str
+    *,
+    epsilon: float,
+    delta: float,
+    sample_rate: float,
+    noise_multiplier: float,
+    adjacency: _Adjacency = "add-remove",
 ) -> int: ...
 def sample_rate(
-    epsilon: float, delta: float, noise_multiplier: float, steps: int, adjacency: str
+    *,
+    epsilon: float,
+    delta: float,
+    noise_multiplier: float,
+    steps: int,
+    adjacency: _Adjacency = "add-remove",
 ) -> float: ...
 
 @final
 class Ledger:
-    @staticmethod
-    def read(path: str) -> Ledger: ...
+    def __new__(cls, path: _Path) -> Ledger: ...
     @property
     def adjacency(self) -> str: ...
     @property
@@ -111,7 +166,8 @@ class Ledger:
     def steps(self) -> int: ...
     @property
     def torn(self) -> bool: ...
-    def charges(self) -> list[tuple[int, str, int]]: ...
+    @property
+    def charges(self) -> list[tuple[int, dict[str, Any], int]]: ...
     def claims(self) -> list[Claim]: ...
     def verify_against(self, charges: int, head: str) -> None: ...
     def __len__(self) -> int: ...
@@ -119,10 +175,18 @@ class Ledger:
 @final
 class LedgerWriter:
     @staticmethod
-    def create(path: str, adjacency: str, delta: float, plan: str) -> LedgerWriter: ...
+    def create(
+        path: _Path,
+        *,
+        delta: float,
+        plan: str,
+        adjacency: _Adjacency = "add-remove",
+        arithmetic: _Arithmetic = "floating-point",
+        noise_draws: int = 0,
+    ) -> LedgerWriter: ...
     @staticmethod
-    def open(path: str) -> LedgerWriter: ...
-    def append(self, step: int, event: str, count: int) -> None: ...
+    def open(path: _Path) -> LedgerWriter: ...
+    def append(self, *, step: int, event: Mapping[str, Any], count: int = 1) -> None: ...
     @property
     def head(self) -> str: ...
     def __len__(self) -> int: ...
@@ -141,23 +205,52 @@ class NoiseSource:
         self, purpose: str, step: int, chunk: int, count: int
     ) -> npt.NDArray[np.float64]: ...
 
-def perturb_dp(
-    mean: npt.NDArray[Any],
-    clip_norm: float,
-    noise_multiplier: float,
-    batch: int,
-    noise: NoiseSource,
-    step: int | None = None,
-) -> int: ...
-def perturb_geodp(
-    mean: npt.NDArray[Any],
-    clip_norm: float,
-    noise_multiplier: float,
-    batch: int,
-    beta: float,
-    noise: NoiseSource,
-    step: int | None = None,
-) -> int: ...
+@final
+class PolarState:
+    def __new__(
+        cls,
+        squared_norm: float | None = None,
+        variance: float = 0.0,
+        counts: tuple[int, int, int] = ...,
+        ratio_total: float = 0.0,
+    ) -> PolarState: ...
+    def values(self) -> tuple[float | None, float, tuple[int, int, int], float]: ...
+    def __getnewargs__(self) -> tuple[float | None, float, tuple[int, int, int], float]: ...
+
+@final
+class Perturbation:
+    def __new__(
+        cls,
+        clip_norm: float,
+        noise_multiplier: float,
+        batch: int,
+        mechanism: str,
+        beta: float | None,
+        miss: float | None,
+    ) -> Perturbation: ...
+    def perturb(
+        self,
+        mean: npt.NDArray[Any],
+        noise: NoiseSource,
+        step: int | None = None,
+        history: PolarState | None = None,
+    ) -> int: ...
+
+@final
+class ExactSum:
+    def __new__(cls, dim: int, clip_norm: float, rule: str = "flat") -> ExactSum: ...
+    def add(self, gradients: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]: ...
+    def add_units(self, units: npt.NDArray[np.int64]) -> None: ...
+    def units(self) -> npt.NDArray[np.int64]: ...
+    def clear(self) -> None: ...
+    def release(
+        self,
+        perturbation: Perturbation,
+        noise: NoiseSource,
+        step: int | None = None,
+        history: PolarState | None = None,
+    ) -> tuple[npt.NDArray[np.float32], int]: ...
+
 def clip_rows(
     gradients: npt.NDArray[Any], clip_norm: float, rule: str
 ) -> npt.NDArray[np.float64]: ...
@@ -176,7 +269,7 @@ class Model:
     def claimed(self) -> str: ...
     def predict(
         self, inputs: npt.NDArray[Any]
-    ) -> tuple[list[str], npt.NDArray[np.float32]]: ...
+    ) -> tuple[npt.NDArray[np.float32] | None, npt.NDArray[np.float64] | None]: ...
 
 def audit_one_run(
     train: Callable[[list[bool]], list[float]],
@@ -189,3 +282,7 @@ def audit_lower_bound(
     canaries: int, guesses: int, correct: int, delta: float, significance: float
 ) -> float: ...
 def audit_roc(members: list[float], non_members: list[float]) -> str: ...
+def mnist() -> tuple[
+    tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]],
+    tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]],
+]: ...

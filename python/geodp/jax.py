@@ -23,7 +23,7 @@ import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
 
-from geodp.mechanism import Mechanism, NoiseSource, perturb
+from geodp.mechanism import Mechanism, NoiseSource, Perturbation
 
 __all__ = ["PrivatizeState", "privatize"]
 
@@ -47,33 +47,19 @@ def privatize(
     noise: NoiseSource | None = None,
 ) -> optax.GradientTransformation:
     """Turns a clipped sum into a noisy mean. ``noise`` is fresh and secure if left out."""
+    if mechanism == "geodp-certified":
+        raise ValueError(
+            "certified GeoDP decides each step from earlier releases, which a pure function of the "
+            'step cannot; use mechanism="dp" or "geodp" here, or geodp.mechanism on the host'
+        )
     source = NoiseSource() if noise is None else noise
+    # Wrong settings are refused here, not in the middle of a training.
+    made = Perturbation(clip_norm, noise_multiplier, batch, mechanism, beta, None)
 
     def release(mean: Any, step: Any) -> np.ndarray[Any, Any]:
         released = np.array(mean)
-        perturb(
-            released,
-            clip_norm=clip_norm,
-            noise_multiplier=noise_multiplier,
-            batch=batch,
-            mechanism=mechanism,
-            beta=beta,
-            noise=source,
-            step=int(step),
-        )
+        made.perturb(released, source, int(step))
         return released
-
-    # Wrong settings are refused here, not in the middle of a training.
-    probe = NoiseSource(0)
-    perturb(
-        np.zeros(2),
-        clip_norm=clip_norm,
-        noise_multiplier=noise_multiplier,
-        batch=batch,
-        mechanism=mechanism,
-        beta=beta,
-        noise=probe,
-    )
 
     def init(_: optax.Params) -> PrivatizeState:
         first = source.take_block(STEPS_OF_ONE_INIT)

@@ -1,10 +1,12 @@
-"""Clipping, DP and GeoDP perturbation of NumPy arrays, in place.
+"""Clipping, exact sums, DP and GeoDP perturbation of NumPy arrays.
 
-| function | output |
+| what | output |
 |---|---|
 | :func:`clip` | every row scaled to norm at most C |
 | :func:`perturb` with ``mechanism="dp"`` | g + (C·σ/B)·N(0, I) |
 | :func:`perturb` with ``mechanism="geodp"`` | noise on the magnitude and on every angle, scaled by β |
+| :func:`perturb` with ``mechanism="geodp-certified"`` | noise on magnitude and direction, at DP's ε |
+| :class:`ExactSum` | the same releases of sums in whole numbers, so that ε is about their bits |
 
 Noise is drawn by ChaCha20 from the operating system's entropy. A seed makes it repeatable, and then
 it protects nothing from whoever knows the seed. B is the expected batch size, public and fixed.
@@ -18,11 +20,20 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp import _native
-from geodp._native import NoiseSource
+from geodp._native import NoiseSource, Perturbation, PolarState
 
-__all__ = ["ClipRule", "Mechanism", "NoiseSource", "clip", "perturb"]
+__all__ = [
+    "ClipRule",
+    "ExactSum",
+    "Mechanism",
+    "NoiseSource",
+    "Perturbation",
+    "PolarState",
+    "clip",
+    "perturb",
+]
 
-Mechanism = Literal["dp", "geodp"]
+Mechanism = Literal["dp", "geodp", "geodp-certified"]
 ClipRule = Literal["flat", "auto-s", "psac"]
 
 
@@ -45,6 +56,8 @@ def perturb(
     batch: int,
     mechanism: Mechanism = "dp",
     beta: float | None = None,
+    miss: float | None = None,
+    history: PolarState | None = None,
     noise: NoiseSource | None = None,
     step: int | None = None,
 ) -> int:
@@ -54,17 +67,61 @@ def perturb(
     a fresh key is drawn for this one release. A source hands out its steps one after another, so no
     noise is used twice; an explicit ``step`` is for repeating an experiment.
 
-    ``mechanism="dp"`` is the Gaussian mechanism with multiplier σ. ``mechanism="geodp"`` needs
-    ``beta`` in (0, 1]; nothing enforces the direction's sensitivity, so its ε is conditional, never
-    certified.
+    ``mechanism="dp"`` is the Gaussian mechanism with multiplier σ. ``"geodp"`` needs ``beta`` in
+    (0, 1]; nothing enforces the direction's sensitivity, so its ε is conditional, never certified.
+    ``"geodp-certified"`` enforces it: its releases cost DP's ε, and ``miss`` on δ
+    (``{"type": "polar", "event": …, "miss": …}``); one ``history`` serves all releases of a training.
     """
-    source = NoiseSource() if noise is None else noise
-    if mechanism == "dp":
-        if beta is not None:
-            raise ValueError('beta is GeoDP\'s: leave it out, or say mechanism="geodp"')
-        return _native.perturb_dp(mean, clip_norm, noise_multiplier, batch, source, step)
-    if mechanism == "geodp":
-        if beta is None:
-            raise ValueError('mechanism="geodp" needs beta in (0, 1]')
-        return _native.perturb_geodp(mean, clip_norm, noise_multiplier, batch, beta, source, step)
-    raise ValueError(f"unknown mechanism '{mechanism}': use one of dp, geodp")
+    made = Perturbation(clip_norm, noise_multiplier, batch, mechanism, beta, miss)
+    return made.perturb(mean, NoiseSource() if noise is None else noise, step, history)
+
+
+class ExactSum:
+    """A sum of clipped gradients in whole numbers; private until :meth:`release`.
+
+    Each gradient adds integers in units of C·2⁻³⁰ and is no longer than C in exact arithmetic. Sums do
+    not depend on the order of gradients, nor on how they are split over processes. The noise is a
+    Gaussian rounded to the same grid, so for "dp" and "geodp-certified" ε is a theorem about the bits
+    released: charge an ``Account(..., arithmetic="exact")``.
+    """
+
+    def __init__(self, dim: int, *, clip_norm: float, rule: ClipRule = "flat") -> None:
+        self._native = _native.ExactSum(dim, clip_norm, rule)
+        self._clip_norm = clip_norm
+
+    def add(self, gradients: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Clips and adds each row, as float32; answers the norms before, which are private.
+
+        A row that holds NaN or infinity adds nothing.
+        """
+        return self._native.add(np.ascontiguousarray(gradients, dtype=np.float32))
+
+    def merge(self, units: npt.NDArray[np.int64]) -> None:
+        """Adds the :attr:`units` of another sum of the same size and threshold."""
+        self._native.add_units(np.ascontiguousarray(units))
+
+    @property
+    def units(self) -> npt.NDArray[np.int64]:
+        """The whole numbers, in units of C·2⁻³⁰. Private."""
+        return self._native.units()
+
+    def clear(self) -> None:
+        """Makes it empty again."""
+        self._native.clear()
+
+    def release(
+        self,
+        *,
+        noise_multiplier: float,
+        batch: int,
+        mechanism: Mechanism = "dp",
+        beta: float | None = None,
+        miss: float | None = None,
+        history: PolarState | None = None,
+        noise: NoiseSource | None = None,
+        step: int | None = None,
+    ) -> npt.NDArray[np.float32]:
+        """The noisy mean; settings as in :func:`perturb`."""
+        made = Perturbation(self._clip_norm, noise_multiplier, batch, mechanism, beta, miss)
+        source = NoiseSource() if noise is None else noise
+        return self._native.release(made, source, step, history)[0]

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geodp import _native
+from geodp._arrays import Learnt, Loss, as_inputs
 from geodp._progress import Progress
 from geodp._statement import Statement
 
@@ -39,6 +40,10 @@ def train(
     *,
     folder: PathLike,
     classes: int | None = None,
+    target_range: tuple[float, float] | None = None,
+    loss: Loss | None = None,
+    units: npt.ArrayLike | None = None,
+    rows_per_unit: int | None = None,
     test: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     holdout: int | None = None,
     model: str | Mapping[str, Any] | None = None,
@@ -57,6 +62,12 @@ def train(
         Arrays: N × features (or images) as float32 or bytes, and N whole numbers below ``classes``,
         which is declared, never looked up. Or one of "mnist", "cifar10", or a mapping that stands for
         the config's ``[data]``.
+    ``target_range``, ``loss``
+        In place of ``classes``: labels are numbers in this declared range, learnt by "squared" or
+        "huber" loss.
+    ``units``, ``rows_per_unit``
+        Whose each record is, where somebody has several: privacy is then for all of one's records
+        together, of which at most ``rows_per_unit`` are used in a step.
     ``test``, ``holdout``
         Records to measure on; without either a tenth of the records is held back.
     ``model``
@@ -85,11 +96,12 @@ def train(
     elif isinstance(inputs, Mapping):
         whole["data"] = dict(inputs)
     elif inputs is not None:
-        if labels is None or classes is None:
-            raise ValueError("arrays need labels and classes, the declared number of classes")
+        if labels is None:
+            raise ValueError("arrays need labels")
         if (folder / "run.toml").exists():
             raise FileExistsError(f"{folder} already holds a run; resume it, or choose another")
-        whole["data"] = _write_arrays(folder, inputs, labels, classes, test)
+        learnt = Learnt.of(classes, target_range, loss, units, rows_per_unit)
+        whole["data"] = learnt.write(folder / "data", inputs, labels, test)
     if holdout is not None:
         whole["data"] = {**whole.get("data", {}), "holdout": holdout}
     return _work(folder, json.dumps(whole), progress, callback, threads)
@@ -123,10 +135,9 @@ class Run:
         """The probability of each class, for each record."""
         return self.model.predict_proba(inputs)
 
-    def predict(self, inputs: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """The number of the most probable class, for each record."""
-        classes: npt.NDArray[np.int64] = np.argmax(self.predict_proba(inputs), axis=1)
-        return classes
+    def predict(self, inputs: npt.ArrayLike) -> npt.NDArray[Any]:
+        """For each record the number of the most probable class, or the number that is learnt."""
+        return self.model.predict(inputs)
 
     @property
     def metrics(self) -> list[dict[str, Any]]:
@@ -165,7 +176,15 @@ class Model:
 
     def predict_proba(self, inputs: npt.ArrayLike) -> npt.NDArray[np.float32]:
         """The probability of each class, for each record."""
-        return self._native.predict(_as_inputs(inputs))[1]
+        probabilities, _ = self._native.predict(as_inputs(inputs))
+        if probabilities is None:
+            raise ValueError("this model has no classes: it has learnt a number; call predict")
+        return probabilities
+
+    def predict(self, inputs: npt.ArrayLike) -> npt.NDArray[Any]:
+        """For each record the number of the most probable class, or the number that is learnt."""
+        probabilities, values = self._native.predict(as_inputs(inputs))
+        return np.argmax(probabilities, axis=1) if probabilities is not None else np.asarray(values)
 
     def __getstate__(self) -> dict[str, bytes]:
         return self._files
@@ -216,38 +235,3 @@ def _merged(config: dict[str, Any], tables: Mapping[str, Any]) -> dict[str, Any]
         if table is not None:
             config[name] = {**config.get(name, {}), **table}
     return config
-
-
-def _as_inputs(inputs: npt.ArrayLike) -> npt.NDArray[Any]:
-    array = np.asarray(inputs)
-    kept = array.dtype if array.dtype == np.uint8 else np.dtype(np.float32)
-    return np.ascontiguousarray(array, dtype=kept)
-
-
-def _write_arrays(
-    folder: Path,
-    inputs: npt.ArrayLike,
-    labels: npt.ArrayLike,
-    classes: int,
-    test: tuple[npt.ArrayLike, npt.ArrayLike] | None,
-) -> dict[str, Any]:
-    """Keeps the arrays in the run folder and answers its ``[data]``."""
-    data = folder / "data"
-    data.mkdir(parents=True, exist_ok=True, mode=0o700)
-    parts = {"train_inputs": _as_inputs(inputs), "train_labels": _as_labels(labels)}
-    if test is not None:
-        parts |= {"test_inputs": _as_inputs(test[0]), "test_labels": _as_labels(test[1])}
-    table: dict[str, Any] = {"source": "npy", "classes": classes}
-    for name, array in parts.items():
-        path = (data / f"{name}.npy").absolute()
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            np.save(file, array)
-        table[name] = str(path)
-    return table
-
-
-def _as_labels(labels: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    array = np.asarray(labels)
-    if array.dtype.kind not in "iub":
-        raise TypeError(f"labels are {array.dtype}; give whole numbers below classes")
-    return np.ascontiguousarray(array, dtype=np.int64)

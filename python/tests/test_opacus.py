@@ -186,8 +186,10 @@ def test_geodp_has_no_epsilon_but_a_statement(tmp_path: Path) -> None:
     claims = engine.statement()
     assert [claim.kind for claim in claims] == ["conditional", "as published"]
     assert claims == ledger.claims()
-    with pytest.raises(ValueError, match="cannot be loaded"):
-        PrivacyEngine().accountant.load_state_dict(engine.accountant.state_dict())
+    plain = PrivacyEngine().accountant
+    plain.load_state_dict(engine.accountant.state_dict())
+    with pytest.raises(NoCertifiedEpsilon):
+        plain.get_epsilon(1e-5)
 
 
 def test_a_target_epsilon_is_not_passed() -> None:
@@ -268,8 +270,8 @@ def test_what_cannot_be_right_is_refused(settings: dict[str, Any], complaint: st
 
 
 def test_beta_belongs_to_geodp() -> None:
-    wrong = ("geodp-certified", "laplace", "geodp")
-    for settings in (*({"mechanism": name} for name in wrong), {"beta": 0.1}):
+    named = [{"mechanism": name} for name in ("laplace", "geodp")]
+    for settings in (*named, {"beta": 0.1}, {"miss": 1e-9}, {"mechanism": "geodp", "miss": 1e-9}):
         with pytest.raises(ValueError):
             PrivacyEngine(**settings)  # type: ignore[arg-type]
 
@@ -306,13 +308,134 @@ def work(rank, folder, mechanism, beta, mode):
 
 if __name__ == "__main__":
     folder, mode = sys.argv[1], sys.argv[3]
-    mechanism, beta = ("geodp", 0.1) if sys.argv[4] == "geodp" else ("dp", None)
+    mechanism, beta = sys.argv[4], 0.1 if sys.argv[4] == "geodp" else None
     multiprocessing.start_processes(
         work, (folder, mechanism, beta, mode), nprocs=2, start_method="fork")
 """
 
 
-@pytest.mark.parametrize(("mechanism", "mode"), [("geodp", "hooks"), ("dp", "ghost")])
+CERTIFIED: dict[str, Any] = {"mechanism": "geodp-certified", "delta": 1e-3}
+
+
+def test_certified_geodp_costs_dps_epsilon(tmp_path: Path) -> None:
+    engine = PrivacyEngine(**CERTIFIED, ledger=tmp_path / "ledger.jsonl")
+    train(engine)
+    (claim,) = engine.statement()
+    assert claim.kind == "certified" and claim.arithmetic == "floating point"
+    plain = account.epsilon(
+        sample_rate=BATCH / RECORDS, noise_multiplier=1.0, steps=10, delta=1e-3
+    )
+    assert plain.upper < engine.get_epsilon(1e-3) == claim.epsilon.upper < 1.002 * plain.upper
+    ledger = account.Ledger(tmp_path / "ledger.jsonl")
+    assert ledger.claims() == [claim]
+    assert {event["type"] for _, event, _ in ledger.charges} == {"polar"}
+    model, optimizer, loader = parts()
+    made = PrivacyEngine(**CERTIFIED).make_private_with_epsilon(
+        module=model,
+        optimizer=optimizer,
+        data_loader=loader,
+        target_epsilon=3.0,
+        target_delta=1e-3,
+        epochs=4,
+        max_grad_norm=1.0,
+    )
+    total = account.Account(delta=1e-3, adjacency="zero-out")
+    polar = {**ledger.charges[0][1]}
+    polar["event"] = {**polar["event"], "noise_multiplier": made[1].noise_multiplier}
+    total.charge(polar, 20)
+    assert 2.99 < float(total.claims()[0]) <= 3.0
+
+
+@pytest.mark.parametrize("mechanism", ["dp", "geodp-certified"])
+def test_a_checkpoint_goes_on_to_the_same_bits(mechanism: str, tmp_path: Path) -> None:
+    """With noise so small that certified GeoDP leaves its first kind of step."""
+
+    def made(engine: Any) -> tuple[Any, Any, Any]:
+        model, optimizer, loader = parts(records=600, batch=300)
+        return engine.make_private(  # type: ignore[no-any-return]
+            module=model,
+            optimizer=optimizer,
+            data_loader=loader,
+            noise_multiplier=0.5,
+            max_grad_norm=0.1,
+        )
+
+    def go_on(model: Any, optimizer: Any, loader: Any, epochs: int) -> Any:
+        for _ in range(epochs):
+            for x, y in loader:
+                optimizer.zero_grad()
+                torch.nn.functional.cross_entropy(model(x), y).backward()
+                optimizer.step()
+        return torch.cat([p.detach().reshape(-1) for p in model.parameters()])
+
+    whole = go_on(*made(PrivacyEngine(mechanism=mechanism, seed=8)), 4)
+    engine, path = PrivacyEngine(mechanism=mechanism, seed=8), tmp_path / "checkpoint.pt"
+    first = made(engine)
+    go_on(*first, 2)
+    engine.save_checkpoint(path=path, module=first[0], optimizer=first[1])
+    again = PrivacyEngine(mechanism=mechanism, seed=8)
+    second = made(again)
+    again.load_checkpoint(path=path, module=second[0], optimizer=second[1])
+    if mechanism == "geodp-certified":
+        assert second[1].release.history.values()[2][0] > 0, "no polar step was kept"
+    torch.testing.assert_close(go_on(*second, 2), whole, rtol=0, atol=0)
+    assert len(again.accountant) == 8
+
+
+def test_the_ledger_and_not_a_checkpoint_says_what_was_spent(tmp_path: Path) -> None:
+    ledger, path = tmp_path / "ledger.jsonl", tmp_path / "checkpoint.pt"
+
+    def made(engine: Any) -> tuple[Any, Any, Any]:
+        model, optimizer, loader = parts()
+        return engine.make_private(  # type: ignore[no-any-return]
+            module=model,
+            optimizer=optimizer,
+            data_loader=loader,
+            noise_multiplier=1.0,
+            max_grad_norm=0.5,
+        )
+
+    engine = PrivacyEngine(ledger=ledger)
+    model, optimizer, loader = made(engine)
+    engine.save_checkpoint(path=path, module=model, optimizer=optimizer)
+    x, y = next(iter(loader))
+    torch.nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
+    again = PrivacyEngine(ledger=ledger, resume=True)
+    model, optimizer, _ = made(again)
+    again.load_checkpoint(path=path, module=model, optimizer=optimizer)
+    assert again.get_epsilon(1e-3) == engine.get_epsilon(1e-3) > 0
+    assert len(again.accountant) == 1
+
+
+@pytest.mark.parametrize("dim", [2, 3, 1025, 21_840, 1_000_000])
+def test_geodp_in_torch_is_the_textbook_with_the_same_noise(dim: int) -> None:
+    from test_mechanism import geodp_by_angles
+
+    from geodp.opacus import PoissonSampler
+    from geodp.opacus._optimizer import Release
+
+    torch.manual_seed(dim)
+    total = torch.nn.functional.normalize(torch.randn(dim, dtype=torch.float64), dim=0)
+    release = Release(
+        mechanism="geodp",
+        beta=0.05,
+        miss=None,
+        sampler=PoissonSampler(NoiseSource(dim), 128, 64),
+        noise=NoiseSource(dim),
+        charge=lambda sigma, d: None,
+        is_distributed=False,
+    )
+    released = release(total, 0.3, 1.5)
+    mean = total.numpy() / 64
+    stds = 0.3 * 1.5 / 64, 1.5 * 0.05 * np.pi / 64
+    expected = geodp_by_angles(mean, NoiseSource(dim), 0, *stds)
+    np.testing.assert_allclose(released.numpy(), expected, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "mode"), [("geodp", "hooks"), ("dp", "ghost"), ("geodp-certified", "hooks")]
+)
 def test_two_ranks_make_the_weights_of_one(mechanism: Any, mode: str, tmp_path: Path) -> None:
     script = tmp_path / "ranks.py"
     script.write_text(RANKS)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,10 +21,18 @@ from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import FunctionTransformer  # noqa: E402
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 
-from geodp.sklearn import DPClassifier, DPLogisticRegression, PrivacyLeakWarning  # noqa: E402
+from geodp.sklearn import (  # noqa: E402
+    DPClassifier,
+    DPLogisticRegression,
+    DPRegressor,
+    PrivacyLeakWarning,
+)
 
 # A seed is warned about, and two epochs on little data teach little.
 pytestmark = pytest.mark.filterwarnings("ignore::geodp.RunWarning")
+
+
+ROOT = Path(__file__).parents[2]
 
 
 def table(records: int = 3000) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.str_]]:
@@ -86,6 +97,23 @@ def test_it_works_in_pipelines_and_cross_validation() -> None:
     assert clone(declared(epsilon=1.5)).epsilon == 1.5
 
 
+def test_an_estimator_makes_the_bits_of_the_command_line(tmp_path: Path) -> None:
+    binary = Path(os.environ.get("GEODP_BINARY", ROOT / "target/debug/geodp"))
+    if not binary.exists():
+        pytest.skip("the binary is not built; GEODP_BINARY names another")
+    X, y = table(500)
+    declared(folder=str(tmp_path / "py"), random_state=3).fit(X, y)
+    seed = np.random.RandomState(3).randint(2**31)
+    np.save(tmp_path / "x.npy", X.astype(np.float32))
+    np.save(tmp_path / "y.npy", (y == "yes").astype(np.int64))
+    files = "train --data x.npy --labels y.npy --classes 2 --holdout 0 --out cli"
+    rest = f"--model logistic --epsilon 3 --seed {seed}"
+    command = [str(binary.absolute()), *files.split(), *rest.split()]
+    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    models = [(tmp_path / part / "model.safetensors").read_bytes() for part in ("py", "cli")]
+    assert models[0] == models[1]
+
+
 def test_a_fitted_model_is_pickled_without_a_key() -> None:
     X, y = table(400)
     model = declared(batch=64, epochs=1, random_state=None).fit(X, y)
@@ -101,8 +129,35 @@ def test_a_label_that_was_not_declared_is_refused() -> None:
         declared(batch=64, epochs=1).fit(X, y)
 
 
+def numbers(records: int = 3000) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    X, _ = table(records)
+    noise = np.random.default_rng(1).normal(size=records)
+    return X, 20 + 30 * X[:, 0] - 10 * X[:, 1] + 2 * noise
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_a_number_is_learnt_within_its_range_and_budget(loss: Any) -> None:
+    X, y = numbers()
+    model = DPRegressor(
+        epsilon=3.0, target_range=(-50, 90), feature_range=(-1, 1), loss=loss, random_state=0
+    ).fit(X, y)
+    assert model.score(X, y) > 0.8
+    assert model.statement_.kind == "certified" and float(model.statement_) <= 3.0
+    far = model.predict(np.full((1, 6), 1e9))
+    assert -50 <= far[0] <= 90
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+def test_an_undeclared_target_range_is_warned_about() -> None:
+    X, y = numbers(300)
+    with pytest.warns(PrivacyLeakWarning, match="target_range"):
+        DPRegressor(feature_range=(-1, 1), epochs=1).fit(X, y)
+    with pytest.raises(ValueError, match="low < high"):
+        DPRegressor(feature_range=(-1, 1), target_range=(1, 0)).fit(X, y)
+
+
 # Without declared classes and ranges, since the checks bring their own data. None is excepted.
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([DPClassifier(), DPLogisticRegression()])
+@parametrize_with_checks([DPClassifier(), DPLogisticRegression(), DPRegressor()])
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -101,8 +101,11 @@ def test_the_command_line_makes_the_same_bits(tmp_path: Path) -> None:
     command = "train --data mnist --model logistic --batch 64 --steps 3 --learning-rate 2 --seed 5"
     out = ["--out", str(tmp_path / "cli")]
     subprocess.run([binary, *command.split(), *out], check=True, capture_output=True)
-    for name in ("model.safetensors", "ledger.jsonl"):
-        assert (run.folder / name).read_bytes() == (tmp_path / "cli" / name).read_bytes(), name
+    models = [folder / "model.safetensors" for folder in (run.folder, tmp_path / "cli")]
+    assert models[0].read_bytes() == models[1].read_bytes()
+    # A run has a random name; its charges are the same.
+    ledgers = [account.Ledger(folder.with_name("ledger.jsonl")) for folder in models]
+    assert ledgers[0].charges == ledgers[1].charges
     arrays = trained(tmp_path / "arrays", seed=5)
     again = ["train", "--config", str(arrays.folder / "run.toml"), "--out", str(tmp_path / "again")]
     subprocess.run([binary, *again], check=True, capture_output=True)
@@ -215,10 +218,20 @@ def test_a_wrong_config_is_a_value_error(
         trained(tmp_path / "run", **settings)
 
 
-def test_arrays_need_labels_and_classes(tmp_path: Path) -> None:
+def test_arrays_need_labels_and_what_they_are(tmp_path: Path) -> None:
     inputs, labels = table()
-    with pytest.raises(ValueError, match="classes"):
-        geodp.train(inputs, labels, folder=tmp_path / "run")
+    wrong: dict[str, dict[str, Any]] = {
+        "need classes": {},
+        "target_range": {"classes": 2, "target_range": (0, 1)},
+        "loss belongs": {"classes": 2, "loss": "huber"},
+        "belong together": {"classes": 2, "units": labels},
+        "3 units for": {"classes": 2, "units": [1, 2, 3], "rows_per_unit": 2},
+    }
+    for complaint, settings in wrong.items():
+        with pytest.raises(ValueError, match=complaint):
+            geodp.train(inputs, labels, folder=tmp_path / "run", **settings)
+    with pytest.raises(ValueError, match="public ranges"):
+        geodp.train(3 * inputs, labels, folder=tmp_path / "run", target_range=(0, 1))
     with pytest.raises(TypeError, match="whole numbers"):
         geodp.train(inputs, labels * 0.5, folder=tmp_path / "run", classes=2)
     with pytest.raises(ValueError, match="label 6"):

@@ -1,7 +1,7 @@
 //! Brackets, accountants and the questions turned round.
 //!
-//! An event crosses the border as the JSON of [`geodp_account::Event`], the same text that stands in
-//! ledgers: one form for every present and future event.
+//! An event is a mapping in the form of the JSON of [`geodp_account::Event`], which stands in ledgers:
+//! one form for every present and future event.
 
 use crate::error;
 use geodp_account::{Adjacency, Event, Method, calibrate};
@@ -90,12 +90,14 @@ impl Accountant {
     }
 
     /// Adds `steps` Poisson-sampled Gaussian releases.
+    #[pyo3(signature = (*, sample_rate, noise_multiplier, steps = 1))]
     fn compose(&self, sample_rate: f64, noise_multiplier: f64, steps: u64) -> PyResult<()> {
         self.add(&Event::sampled_gaussian(sample_rate, noise_multiplier), steps)
     }
 
-    /// Adds an event, given as the JSON that stands in ledgers, `count` times.
-    fn compose_event(&self, event: &str, count: u64) -> PyResult<()> {
+    /// Adds an event in the form that stands in ledgers, `count` times.
+    #[pyo3(signature = (event, count = 1))]
+    fn compose_event(&self, event: &Bound<'_, PyAny>, count: u64) -> PyResult<()> {
         self.add(&parse_event(event)?, count)
     }
 
@@ -123,20 +125,68 @@ impl Accountant {
     }
 }
 
-/// An event from the JSON that stands in ledgers, checked.
-pub(crate) fn parse_event(text: &str) -> PyResult<Event> {
-    let event: Event = serde_json::from_str(text)
+/// An event from a mapping in the form that stands in ledgers, checked.
+pub(crate) fn parse_event(event: &Bound<'_, PyAny>) -> PyResult<Event> {
+    let text: String = json(event.py())?.call_method1("dumps", (event,))?.extract()?;
+    let event: Event = serde_json::from_str(&text)
         .map_err(|error| error::argument(format!("the event cannot be read: {error}")))?;
     event.check().map_err(error::account)?;
     Ok(event)
+}
+
+/// The mapping that [`parse_event`] reads.
+pub(crate) fn event_to_python<'py>(py: Python<'py>, event: &Event) -> PyResult<Bound<'py, PyAny>> {
+    let text = serde_json::to_string(event).map_err(|error| error::argument(error.to_string()))?;
+    json(py)?.call_method1("loads", (text,))
+}
+
+/// Python's own `json`: events are small, and it knows every mapping.
+fn json(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    py.import("json")
 }
 
 pub(crate) fn parse_adjacency(adjacency: &str) -> PyResult<Adjacency> {
     adjacency.parse().map_err(error::account)
 }
 
-/// The smallest noise multiplier at which `steps` steps at `sample_rate` fit (ε, δ).
+/// The certified ε of `steps` steps of DP-SGD at `delta`.
 #[pyfunction]
+#[pyo3(signature = (*, sample_rate, noise_multiplier, steps, delta, adjacency = "add-remove", method = "pld"))]
+pub(crate) fn epsilon(
+    py: Python<'_>,
+    sample_rate: f64,
+    noise_multiplier: f64,
+    steps: u64,
+    delta: f64,
+    adjacency: &str,
+    method: &str,
+) -> PyResult<Bracket> {
+    let accountant = Accountant::new(adjacency, method)?;
+    accountant.compose(sample_rate, noise_multiplier, steps)?;
+    accountant.epsilon(py, delta)
+}
+
+/// The certified δ of `steps` steps of DP-SGD at `epsilon`.
+#[pyfunction]
+#[pyo3(signature = (*, sample_rate, noise_multiplier, steps, epsilon, adjacency = "add-remove", method = "pld"))]
+pub(crate) fn delta(
+    py: Python<'_>,
+    sample_rate: f64,
+    noise_multiplier: f64,
+    steps: u64,
+    epsilon: f64,
+    adjacency: &str,
+    method: &str,
+) -> PyResult<Bracket> {
+    let accountant = Accountant::new(adjacency, method)?;
+    accountant.compose(sample_rate, noise_multiplier, steps)?;
+    accountant.delta(py, epsilon)
+}
+
+/// The smallest σ whose certified ε does not exceed `epsilon`. With `miss`, of certified GeoDP whose
+/// steps each miss with that chance.
+#[pyfunction]
+#[pyo3(signature = (*, epsilon, delta, sample_rate, steps, adjacency = "add-remove", miss = None))]
 pub(crate) fn noise_multiplier(
     py: Python<'_>,
     epsilon: f64,
@@ -144,15 +194,20 @@ pub(crate) fn noise_multiplier(
     sample_rate: f64,
     steps: u64,
     adjacency: &str,
+    miss: Option<f64>,
 ) -> PyResult<f64> {
     let adjacency = parse_adjacency(adjacency)?;
-    let run = |sigma| Event::sampled_gaussian(sample_rate, sigma).repeated(steps);
+    let run = |sigma| {
+        let plain = Event::sampled_gaussian(sample_rate, sigma);
+        miss.map_or(plain.clone(), |miss| Event::polar(plain, miss)).repeated(steps)
+    };
     py.detach(|| calibrate::noise_multiplier(epsilon, delta, adjacency, run))
         .map_err(error::account)
 }
 
-/// The largest number of steps that fits (ε, δ).
+/// The largest number of steps whose certified ε does not exceed `epsilon`.
 #[pyfunction]
+#[pyo3(signature = (*, epsilon, delta, sample_rate, noise_multiplier, adjacency = "add-remove"))]
 pub(crate) fn steps(
     py: Python<'_>,
     epsilon: f64,
@@ -166,8 +221,9 @@ pub(crate) fn steps(
     py.detach(|| calibrate::steps(epsilon, delta, adjacency, &event)).map_err(error::account)
 }
 
-/// The largest sample rate at which `steps` steps fit (ε, δ).
+/// The largest sample rate whose certified ε does not exceed `epsilon`.
 #[pyfunction]
+#[pyo3(signature = (*, epsilon, delta, noise_multiplier, steps, adjacency = "add-remove"))]
 pub(crate) fn sample_rate(
     py: Python<'_>,
     epsilon: f64,

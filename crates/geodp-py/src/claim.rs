@@ -86,7 +86,8 @@ impl Claim {
     }
 }
 
-/// Everything charged so far, and what may be said of it.
+/// Everything charged so far, and what may be said of it: one claim for DP-SGD (certified); for GeoDP
+/// a conditional one and the figure as published.
 #[pyclass(frozen, module = "geodp.account")]
 pub(crate) struct Account {
     inner: Mutex<geodp_account::Account>,
@@ -94,23 +95,26 @@ pub(crate) struct Account {
 
 #[pymethods]
 impl Account {
-    /// An account on which nothing is charged.
+    /// An account on which nothing is charged. `arithmetic` is "floating-point", or "exact" for releases
+    /// of exact sums; `noise_draws` is how often noise is drawn, coordinates × steps.
     #[new]
-    fn new(delta: f64, adjacency: &str, method: &str) -> PyResult<Self> {
+    #[pyo3(signature = (*, delta, adjacency = "add-remove", method = "pld", arithmetic = "floating-point", noise_draws = 0))]
+    fn new(
+        delta: f64,
+        adjacency: &str,
+        method: &str,
+        arithmetic: &str,
+        noise_draws: u64,
+    ) -> PyResult<Self> {
         let method: Method = method.parse().map_err(error::account)?;
-        let terms = Terms {
-            adjacency: parse_adjacency(adjacency)?,
-            delta,
-            arithmetic: Arithmetic::FloatingPoint,
-            denominator: Denominator::ExpectedBatch,
-            noise_draws: 0,
-        };
+        let terms = terms(delta, adjacency, arithmetic, noise_draws)?;
         let account = geodp_account::Account::new(terms).with_method(method);
         Ok(Self { inner: Mutex::new(account) })
     }
 
-    /// Charges an event (JSON), `count` times.
-    fn charge(&self, event: &str, count: u64) -> PyResult<()> {
+    /// Charges an event in the form that stands in ledgers, `count` times.
+    #[pyo3(signature = (event, count = 1))]
+    fn charge(&self, event: &Bound<'_, PyAny>, count: u64) -> PyResult<()> {
         self.lock().charge(&parse_event(event)?, count).map_err(error::account)
     }
 
@@ -126,4 +130,29 @@ impl Account {
     fn lock(&self) -> MutexGuard<'_, geodp_account::Account> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What claims are stated under: sums over the expected batch, in this arithmetic, with at most so many
+/// draws of noise.
+pub(crate) fn terms(
+    delta: f64,
+    adjacency: &str,
+    arithmetic: &str,
+    noise_draws: u64,
+) -> PyResult<Terms> {
+    Ok(Terms {
+        adjacency: parse_adjacency(adjacency)?,
+        delta,
+        arithmetic: match arithmetic {
+            "exact" => Arithmetic::Exact,
+            "floating-point" => Arithmetic::FloatingPoint,
+            other => {
+                let names = Arithmetic::NAMES.join(", ");
+                let text = format!("unknown arithmetic '{other}': use one of {names}");
+                return Err(error::argument(text));
+            }
+        },
+        denominator: Denominator::ExpectedBatch,
+        noise_draws,
+    })
 }

@@ -1,14 +1,15 @@
 //! Ledgers: read and verified, or appended to durably.
 
-use crate::account::parse_event;
-use crate::claim::Claim;
+use crate::account::{event_to_python, parse_event};
+use crate::claim::{Claim, terms};
 use crate::error;
-use geodp_account::{Arithmetic, Denominator, Error, LedgerHeader, Terms};
+use geodp_account::{Error, LedgerHeader};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// A ledger that was read and found whole.
+/// A ledger that was read and found whole: every charge, chained by SHA-256. The chain finds accidents
+/// and careless edits. It has no key, so it does not stop an owner who rewrites all of it.
 #[pyclass(frozen, module = "geodp.account")]
 pub(crate) struct Ledger {
     inner: geodp_account::Ledger,
@@ -17,8 +18,8 @@ pub(crate) struct Ledger {
 #[pymethods]
 impl Ledger {
     /// Reads and verifies a ledger file; raises `LedgerError` where its chain is broken.
-    #[staticmethod]
-    fn read(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let inner = py.detach(|| geodp_account::Ledger::read(&path)).map_err(error::account)?;
         Ok(Self { inner })
     }
@@ -59,12 +60,11 @@ impl Ledger {
         self.inner.torn
     }
 
-    /// Every charge as (step, event as JSON, count).
-    fn charges(&self) -> PyResult<Vec<(u64, String, u64)>> {
+    /// Every charge as (steps paid for once it is charged, event, count).
+    #[getter]
+    fn charges<'py>(&self, py: Python<'py>) -> PyResult<Vec<(u64, Bound<'py, PyAny>, u64)>> {
         let charge = |record: &geodp_account::LedgerRecord| {
-            let event = serde_json::to_string(&record.event)
-                .map_err(|error| error::argument(error.to_string()))?;
-            Ok((record.step, event, record.count))
+            Ok((record.step, event_to_python(py, &record.event)?, record.count))
         };
         self.inner.records.iter().map(charge).collect()
     }
@@ -95,26 +95,22 @@ pub(crate) struct LedgerWriter {
 impl LedgerWriter {
     /// Starts a new ledger; refuses a path where something stands already.
     #[staticmethod]
+    #[pyo3(signature = (path, *, delta, plan, adjacency = "add-remove", arithmetic = "floating-point", noise_draws = 0))]
     fn create(
         py: Python<'_>,
         path: PathBuf,
-        adjacency: &str,
         delta: f64,
         plan: &str,
+        adjacency: &str,
+        arithmetic: &str,
+        noise_draws: u64,
     ) -> PyResult<Self> {
-        let adjacency = adjacency.parse().map_err(error::account)?;
+        let terms = terms(delta, adjacency, arithmetic, noise_draws)?;
         let made = py.detach(|| {
             if path.exists() {
                 let taken = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
                 return Err(Error::Io(taken));
             }
-            let terms = Terms {
-                adjacency,
-                delta,
-                arithmetic: Arithmetic::FloatingPoint,
-                denominator: Denominator::ExpectedBatch,
-                noise_draws: 0,
-            };
             let header = LedgerHeader::new(terms, plan, None);
             geodp_account::LedgerWriter::create(&path, &header)
         });
@@ -129,9 +125,10 @@ impl LedgerWriter {
         Ok(Self { inner: Mutex::new(writer) })
     }
 
-    /// Charges `event` (JSON), `count` times, which pays for the run's steps before `step`.
-    fn append(&self, py: Python<'_>, step: u64, event: &str, count: u64) -> PyResult<()> {
-        let event = parse_event(event)?;
+    /// Charges `event`, `count` times, which pays for the run's steps before `step`.
+    #[pyo3(signature = (*, step, event, count = 1))]
+    fn append(&self, step: u64, event: &Bound<'_, PyAny>, count: u64) -> PyResult<()> {
+        let (py, event) = (event.py(), parse_event(event)?);
         py.detach(|| self.lock().append(step, &event, count)).map_err(error::account)
     }
 

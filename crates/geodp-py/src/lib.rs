@@ -1,21 +1,25 @@
 //! `geodp._native`: what the Python package `geodp` calls.
 //!
-//! One file per Python module: `account`, `claim` and `ledger` behind `geodp.account`, `mechanism`
-//! behind `geodp.mechanism`, `train` and `model` behind `geodp.train`,
-//! `audit` behind `geodp.audit`. Nothing is decided here: arguments are turned into the types of the
-//! Rust crates, which check them, and errors into Python's (`error`). Every call that computes or
-//! waits for the disk frees the interpreter's lock (`Python::detach`), so other Python threads go on.
+//! Behind `geodp.account` stand `account`, `claim` and `ledger`; behind `geodp.mechanism` `mechanism`,
+//! `exact`, `noise` and `polar`; behind `geodp.train` `train` and `model`; `audit` and `data` behind the
+//! modules of their names. Nothing is decided here: arguments are turned into the types of the Rust
+//! crates, which check them, and errors into Python's (`error`). Every call that computes or waits for
+//! the disk frees the interpreter's lock (`Python::detach`), so other Python threads go on.
 //!
-//! Defaults, keyword names and documentation for people live in `python/geodp`; the types stand in
+//! What is more than a call of Rust lives in `python/geodp`; the types stand in
 //! `python/geodp/_native.pyi`, which the tests hold against this module.
 
 mod account;
 mod audit;
 mod claim;
+mod data;
 mod error;
+mod exact;
 mod ledger;
 mod mechanism;
 mod model;
+mod noise;
+mod polar;
 mod train;
 
 use pyo3::prelude::*;
@@ -24,19 +28,29 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::account::{Accountant, Bracket, noise_multiplier, sample_rate, steps};
+    use super::account::{
+        Accountant, Bracket, delta, epsilon, noise_multiplier, sample_rate, steps,
+    };
     #[pymodule_export]
     use super::audit::{audit_lower_bound, audit_one_run, audit_roc};
     #[pymodule_export]
     use super::claim::{Account, Claim};
     #[pymodule_export]
+    use super::data::mnist;
+    #[pymodule_export]
     use super::error::LedgerError;
+    #[pymodule_export]
+    use super::exact::ExactSum;
     #[pymodule_export]
     use super::ledger::{Ledger, LedgerWriter};
     #[pymodule_export]
-    use super::mechanism::{NoiseSource, clip_rows, perturb_dp, perturb_geodp};
+    use super::mechanism::{Perturbation, clip_rows};
     #[pymodule_export]
     use super::model::Model;
+    #[pymodule_export]
+    use super::noise::NoiseSource;
+    #[pymodule_export]
+    use super::polar::PolarState;
     #[pymodule_export]
     use super::train::train;
 

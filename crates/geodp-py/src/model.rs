@@ -3,11 +3,17 @@
 use crate::error;
 use geodp::trained::Trained;
 use geodp_data::{Records, Scaling, Shape};
-use numpy::{PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn,
+    PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// Probabilities of classes, or numbers.
+type Answers<'py> = (Option<Bound<'py, PyArray2<f32>>>, Option<Bound<'py, PyArray1<f64>>>);
 
 /// The model of a finished run folder.
 #[pyclass(frozen, module = "geodp")]
@@ -30,17 +36,18 @@ impl Model {
         self.inner.claimed_by_the_file()
     }
 
-    /// Class names and, for each record, the probability of each. Inputs are N × features, N × height
-    /// × width or N × channels × height × width, as float32, or as bytes that mean p/255.
-    fn predict<'py>(
-        &self,
-        py: Python<'py>,
-        inputs: &Bound<'py, PyAny>,
-    ) -> PyResult<(Vec<String>, Bound<'py, PyArray2<f32>>)> {
+    /// For each record the probability of each class, or else the number that is learnt. Inputs are
+    /// N × features, N × height × width or N × channels × height × width, as float32, or as bytes
+    /// that mean p/255.
+    fn predict<'py>(&self, py: Python<'py>, inputs: &Bound<'py, PyAny>) -> PyResult<Answers<'py>> {
         let records = records(inputs)?;
         let predictions = py.detach(|| self.inner.predict(&records)).map_err(error::training)?;
+        if predictions.label.is_some() {
+            let values: Vec<f64> = predictions.rows.iter().filter_map(|row| row.value).collect();
+            return Ok((None, Some(values.into_pyarray(py))));
+        }
         let rows: Vec<Vec<f32>> = predictions.rows.into_iter().map(|r| r.probabilities).collect();
-        Ok((predictions.classes, PyArray2::from_vec2(py, &rows)?))
+        Ok((Some(PyArray2::from_vec2(py, &rows)?), None))
     }
 }
 

@@ -12,8 +12,11 @@ The rest of an Opacus training stays as it is. What differs:
 - A step's event is durable in the ledger before its noisy gradient exists.
 - Between processes gradients are summed, perturbed once on rank 0 and broadcast. GeoDP is not
   linear, so noise before the sum would be another mechanism.
-- ``get_epsilon`` answers a certified ε for DP and refuses for GeoDP, which has none:
-  ``statement(delta)`` says what can be said, with its kind.
+- ``get_epsilon`` answers a certified ε for DP and for certified GeoDP, and refuses for GeoDP, which
+  has none: ``statement(delta)`` says what can be said, with its kind. Sums are Opacus', in floating
+  point, and so the claims say.
+- ``optimizer.state_dict()`` keeps the step and what certified GeoDP learnt from its releases. Where
+  there is a ledger, it and not a checkpoint says what was spent.
 
 Needs ``pip install geodp[torch]``. Tried on CPUs with gloo; on a GPU gradients go to the host to be
 perturbed, which nobody has run yet.

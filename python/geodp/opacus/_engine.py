@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import warnings
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import opacus
 import torch
@@ -21,13 +21,17 @@ from torch.utils.data import DataLoader
 
 from geodp import account
 from geodp.mechanism import NoiseSource
-from geodp.opacus._accountant import GeodpAccountant, PldAccountant
+from geodp.opacus._accountant import PldAccountant, sampled_gaussian
 from geodp.opacus._optimizer import FlatOptimizer, GhostOptimizer, PerLayerOptimizer, Release
 from geodp.opacus._sampler import PoissonSampler
 
-Mechanism = Literal["dp", "geodp"]
+Mechanism = Literal["dp", "geodp", "geodp-certified"]
 
-NEIGHBOURS: account.Adjacency = "zero-out"
+MISS_OF_DELTA = 1e-10
+"""Chance of a miss for each step of certified GeoDP, as a part of δ: a hundred thousand steps at ε = 6
+spend less than a hundredth of δ on it."""
+
+NEIGHBOURS: Final = "zero-out"
 """One record's content is blanked. The number of records is public: the sample rate is made of it."""
 
 
@@ -35,8 +39,9 @@ class PrivacyEngine(opacus.PrivacyEngine):
     """Opacus' engine with secure noise, a ledger, and GeoDP.
 
     ``mechanism``
-        "dp" (Gaussian noise on every coordinate, certified) or "geodp" (noise on magnitude and
-        direction, needs ``beta``, conditional).
+        "dp" (Gaussian noise on every coordinate, certified), "geodp" (noise on magnitude and
+        direction, needs ``beta``, conditional) or "geodp-certified" (the same with the direction's
+        sensitivity enforced, at DP's ε; ``miss`` is the chance of each step that is charged on δ).
     ``ledger``
         A file that is charged, durably, before each release; it must not exist yet, unless
         ``resume`` continues it. Without one the account lives and dies with the process.
@@ -51,30 +56,29 @@ class PrivacyEngine(opacus.PrivacyEngine):
         *,
         mechanism: Mechanism | str = "dp",
         beta: float | None = None,
+        miss: float | None = None,
         ledger: str | os.PathLike[str] | None = None,
         delta: float = 1e-5,
         resume: bool = False,
         seed: int | None = None,
     ) -> None:
-        if mechanism == "geodp-certified":
-            raise ValueError(
-                "geodp-certified is a theorem about sums of whole numbers, one vector on a grid for "
-                "each record; Opacus sums in floating point. Train it with geodp.train"
-            )
-        if mechanism not in ("dp", "geodp"):
-            raise ValueError(f"unknown mechanism '{mechanism}': use one of dp, geodp")
+        if mechanism not in ("dp", "geodp", "geodp-certified"):
+            names = "dp, geodp, geodp-certified"
+            raise ValueError(f"unknown mechanism '{mechanism}': use one of {names}")
         if (mechanism == "geodp") != (beta is not None):
             raise ValueError('beta in (0, 1] belongs to mechanism="geodp": give both or neither')
-        kind = GeodpAccountant if mechanism == "geodp" else PldAccountant
+        if miss is not None and mechanism != "geodp-certified":
+            raise ValueError('miss belongs to mechanism="geodp-certified"')
         with warnings.catch_warnings():
             # Opacus warns that its own generator is not secure; it is not used.
             warnings.simplefilter("ignore")
-            super().__init__(accountant=kind.mechanism())
+            super().__init__(accountant=PldAccountant.mechanism())
         self._mechanism, self._beta, self._seed = mechanism, beta, seed
         self._ledger_path, self._delta, self._resume = ledger, delta, resume
+        if mechanism == "geodp-certified" and miss is None:
+            miss = MISS_OF_DELTA * delta
+        self._miss = miss
         self._ledger: account.LedgerWriter | None = None
-        self._charges: list[tuple[dict[str, Any], int]] = []
-        self._steps = 0
 
     def make_private(self, **settings: Any) -> Any:
         """As Opacus'; refuses what cannot be right, with the reason."""
@@ -88,7 +92,8 @@ class PrivacyEngine(opacus.PrivacyEngine):
         self._release = Release(
             mechanism=self._mechanism,
             beta=self._beta,
-            batch=self._sampler.batch,
+            miss=self._miss,
+            sampler=self._sampler,
             noise=noise,
             charge=self._charge,
             is_distributed=is_distributed,
@@ -117,17 +122,28 @@ class PrivacyEngine(opacus.PrivacyEngine):
             delta=target_delta,
             sample_rate=sampler.sample_rate,
             steps=epochs * len(sampler),
+            adjacency=NEIGHBOURS,
+            miss=self._miss,
         )
         return self.make_private(noise_multiplier=sigma, **settings)
 
+    def get_epsilon(self, delta: float) -> float:
+        """The certified ε of all releases so far, an upper bound; refuses for GeoDP, which has none."""
+        return self.accountant.get_epsilon(delta)
+
     def statement(self, delta: float | None = None) -> list[account.Claim]:
         """What may be said of all releases so far, each claim with its kind; strongest first."""
-        total = account.Account(
-            delta=self._delta if delta is None else delta, adjacency=NEIGHBOURS
-        )
-        for event, count in self._charges:
-            total.charge(event, count)
-        return total.claims()
+        at = self._delta if delta is None else delta
+        claims: list[account.Claim] = self.accountant.claims(at, NEIGHBOURS)
+        return claims
+
+    def load_checkpoint(self, **settings: Any) -> Any:
+        """As Opacus'. Where there is a ledger, it and not the checkpoint says what was spent."""
+        events = self.accountant.events
+        loaded = super().load_checkpoint(**settings)
+        if self._ledger is not None:
+            self.accountant.events = events
+        return loaded
 
     def _refuse(self, module: torch.nn.Module, settings: dict[str, Any]) -> None:
         mode = settings.get("grad_sample_mode", "hooks")
@@ -172,9 +188,8 @@ class PrivacyEngine(opacus.PrivacyEngine):
         if self._ledger_path is None or rank != 0 or self._ledger is not None:
             return
         if self._resume:
-            spent = account.Ledger(self._ledger_path)
-            self._charges = [(dict(event), count) for _, event, count in spent.charges]
-            self._steps = spent.steps
+            for _, event, count in account.Ledger(self._ledger_path).charges:
+                self.accountant.charge(event, count)
             self._ledger = account.LedgerWriter.open(self._ledger_path)
         else:
             plan = f"geodp.opacus {self._mechanism}"
@@ -184,26 +199,14 @@ class PrivacyEngine(opacus.PrivacyEngine):
 
     def _charge(self, noise_multiplier: float, dim: int) -> None:
         """One release: in the ledger, then in memory."""
-        event: dict[str, Any] = {
-            "type": "sampled_gaussian",
-            "sample_rate": self._sampler.sample_rate,
-            "noise_multiplier": noise_multiplier,
-        }
-        if noise_multiplier == 0:
-            event = {"type": "no_privacy"}
-        elif self._mechanism == "geodp":
+        event = sampled_gaussian(noise_multiplier, self._sampler.sample_rate)
+        if noise_multiplier != 0 and self._mechanism == "geodp":
             event = {"type": "geometric", "event": event, "beta": self._beta, "dim": dim}
+        elif noise_multiplier != 0 and self._mechanism == "geodp-certified":
+            event = {"type": "polar", "event": event, "miss": self._miss}
         if self._ledger is not None:
-            self._ledger.append(step=self._steps + 1, event=event)
-        self._steps += 1
-        self.accountant.step(
-            noise_multiplier=noise_multiplier, sample_rate=self._sampler.sample_rate
-        )
-        if self._charges and self._charges[-1][0] == event:
-            event, count = self._charges.pop()
-            self._charges.append((event, count + 1))
-        else:
-            self._charges.append((event, 1))
+            self._ledger.append(step=len(self.accountant) + 1, event=event)
+        self.accountant.charge(event)
 
     def _make_sampler(self, loader: DataLoader[Any], is_distributed: bool) -> PoissonSampler:
         records, batch = _sizes(loader)

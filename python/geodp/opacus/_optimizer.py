@@ -12,12 +12,14 @@ nobody saw, never the other way round.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from opacus.optimizers import DPOptimizer, DPOptimizerFastGradientClipping, DPPerLayerOptimizer
 from torch import distributed
 
-from geodp.mechanism import NoiseSource, perturb
+from geodp.mechanism import NoiseSource, PolarState, perturb
+from geodp.opacus._sampler import PoissonSampler
 
 
 class Release:
@@ -28,13 +30,27 @@ class Release:
         *,
         mechanism: str,
         beta: float | None,
-        batch: int,
+        miss: float | None,
+        sampler: PoissonSampler,
         noise: NoiseSource | None,
         charge: Callable[[float, int], None],
         is_distributed: bool,
     ) -> None:
-        self.mechanism, self.beta, self.batch = mechanism, beta, batch
+        self.mechanism, self.beta, self.miss = mechanism, beta, miss
+        self.sampler, self.batch = sampler, sampler.batch
         self.noise, self.charge, self.is_distributed = noise, charge, is_distributed
+        self.step = 0
+        self.history = PolarState() if mechanism == "geodp-certified" else None
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps: steps done, and what certified GeoDP's releases said. No key."""
+        return {"step": self.step, "polar": None if self.history is None else self.history.values()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Goes on after a checkpoint: a seed then draws what it would have drawn."""
+        self.step = self.sampler.step = state["step"]
+        if self.history is not None and state["polar"] is not None:
+            self.history = PolarState(*state["polar"])
 
     def __call__(
         self, total: torch.Tensor, clip_norm: float, noise_multiplier: float
@@ -48,7 +64,8 @@ class Release:
             # Every rank counts the step; the ledger is rank 0's.
             self.charge(noise_multiplier, mean.numel())
             if self.noise is not None:
-                mean = self._perturb(mean, clip_norm, noise_multiplier)
+                mean = self._perturb(mean, clip_norm, noise_multiplier, self.noise)
+            self.step += 1
         except Exception as error:
             failure = error
         if self.is_distributed:
@@ -64,7 +81,11 @@ class Release:
         return mean
 
     def _perturb(
-        self, mean: torch.Tensor, clip_norm: float, noise_multiplier: float
+        self,
+        mean: torch.Tensor,
+        clip_norm: float,
+        noise_multiplier: float,
+        noise: NoiseSource,
     ) -> torch.Tensor:
         """Through Rust on the host; a tensor on another device is copied there and back."""
         host = mean.detach().to("cpu", copy=True).contiguous()
@@ -77,7 +98,10 @@ class Release:
             batch=self.batch,
             mechanism=self.mechanism,  # type: ignore[arg-type]
             beta=self.beta,
-            noise=self.noise,
+            miss=self.miss,
+            history=self.history,
+            noise=noise,
+            step=self.step,
         )
         return host.to(device=mean.device, dtype=mean.dtype)
 
@@ -114,6 +138,18 @@ class _WithRelease:
 
     def scale_grad(self) -> None:
         """Nothing: the release is a mean already."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """As Opacus', and what the release needs to go on."""
+        return {**super().state_dict(), "geodp": self.release.state()}  # type: ignore[misc]
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """As Opacus', and the release goes on after it."""
+        rest = dict(state_dict)
+        state = rest.pop("geodp", None)
+        super().load_state_dict(rest)  # type: ignore[misc]
+        if state is not None:
+            self.release.restore(state)
 
 
 class FlatOptimizer(_WithRelease, DPOptimizer):

@@ -28,6 +28,8 @@ class PoissonSampler(Sampler[list[int]]):
             raise ValueError(f"the batch is {batch}; it must be in 1..={records}, the records")
         self.records, self.batch = records, batch
         self._coins, self._rank, self._world_size = coins, rank, world_size
+        self.step = 0
+        """The step whose batch is drawn next; a training that is resumed sets it."""
 
     @property
     def sample_rate(self) -> float:
@@ -39,5 +41,6 @@ class PoissonSampler(Sampler[list[int]]):
 
     def __iter__(self) -> Iterator[list[int]]:
         for _ in range(len(self)):
-            sample = self._coins.poisson(self._coins.take_step(), self.records, self.batch)
+            sample = self._coins.poisson(self.step, self.records, self.batch)
+            self.step += 1
             yield sample[self._rank :: self._world_size].tolist()

@@ -35,7 +35,9 @@ pub(super) fn complete(
 ) {
     let n = records as f64;
     privacy.delta.get_or_insert(if n < 1e5 { DEFAULT_DELTA } else { 0.1 / n });
-    let epsilon_records = privacy.epsilon.unwrap_or(DEFAULT_EPSILON) * n;
+    // An ε that is no ε is refused by the plan, in words of its own; no rule is made of it.
+    let epsilon = privacy.epsilon.filter(|epsilon| *epsilon > 0.0).unwrap_or(DEFAULT_EPSILON);
+    let epsilon_records = epsilon * n;
     let travel = (0.17 * epsilon_records).clamp(60.0, 2000.0);
     let batch = *train.batch.get_or_insert(records.min(LARGEST_BATCH));
     if train.epochs.is_none() && train.steps.is_none() {
@@ -72,7 +74,7 @@ mod tests {
     fn any_number_of_records_gets_numbers_in_range() {
         for records in [1, 100, 133, 5_000, 1_000_000, 4_000_000_000] {
             for inputs in [1, 30, 10_000] {
-                for epsilon in [0.01, 1.0, 8.0, 100.0] {
+                for epsilon in [-1.0, 0.01, 1.0, 8.0, 100.0] {
                     let (privacy, train) = completed(records, inputs, epsilon);
                     assert!(train.batch.unwrap() >= 1 && train.batch.unwrap() <= records);
                     assert!((50..=400).contains(&train.steps.unwrap()));

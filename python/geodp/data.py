@@ -1,0 +1,13 @@
+"""The bundled MNIST as arrays, for examples and for comparing with other libraries.
+
+>>> from geodp.data import mnist
+>>> (X, y), (X_test, y_test) = mnist()
+>>> X.shape, X_test.shape
+((60000, 28, 28), (10000, 28, 28))
+
+Pixels are in [0, 1]. ``geodp.train("mnist", …)`` needs no arrays.
+"""
+
+from geodp._native import mnist
+
+__all__ = ["mnist"]
