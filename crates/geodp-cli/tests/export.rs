@@ -96,3 +96,36 @@ fn networks_of_images_and_features() {
         compare(&bench, run, "new.npy");
     }
 }
+
+/// A number that is learnt leaves in its own unit; scattering does not leave, and says why.
+#[test]
+fn numbers_and_features() {
+    let bench = Bench::new();
+    let schema = std::fs::read_to_string(bench.path("schema.toml")).unwrap();
+    let schema = schema.replace(
+        "column = \"label\"\nclasses = [\"no\", \"yes\"]",
+        "column = \"b\"\nrange = [-1, 3]",
+    );
+    let schema = schema.replace("[[feature]]\ncolumn = \"b\"\nrange = [0, 1]\n", "");
+    std::fs::write(bench.path("schema.toml"), schema).unwrap();
+    let output = bench.geodp(&bench.train("number", &["--model", "mlp", "--steps", "20"]));
+    assert!(output.status.success(), "{}", complaint(&output));
+    assert!(has(&export(&bench, "number", &[]), "predicted_b"));
+    compare(&bench, "number", "data.csv");
+
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../geodp-data/tests/golden");
+    for (class, file) in [("coloured", "colour.jpg"), ("grey", "grey.jpg")] {
+        let folder = bench.path("images").join(class);
+        std::fs::create_dir_all(&folder).unwrap();
+        (0..10).for_each(|at| {
+            std::fs::copy(golden.join(file), folder.join(format!("{at}.jpg"))).unwrap();
+        });
+    }
+    let args = ["train", "--data", "images", "--out", "scattering", "--batch", "9", "--steps", "2"];
+    let output = bench.geodp(&args);
+    assert!(output.status.success(), "{}", complaint(&output));
+    let output = bench.geodp(&["export", "scattering", "--onnx", "x.onnx"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(complaint(&output).contains("--after-features"), "{}", complaint(&output));
+    assert!(has(&export(&bench, "scattering", &["--after-features"]), "probabilities"));
+}

@@ -25,8 +25,18 @@ else:
         return np.array([float(c) if c else np.nan for c in cells]).reshape(-1, 1)
 
     feed = {value.name: column(value) for value in inputs}
-probabilities, classes = session.run(["probabilities", "class"], feed)
 expected = list(csv.reader(open(predictions)))
+outputs = [output.name for output in session.get_outputs()]
+if "probabilities" not in outputs:
+    # A number, in its own unit: the difference is a share of its size.
+    (values,) = session.run(outputs, feed)
+    place = expected[0].index(outputs[0])
+    wanted = np.array([float(row[place]) for row in expected[1:]])
+    difference = (np.abs(values[:, 0] - wanted) / np.maximum(1, np.abs(wanted))).max()
+    assert difference <= 1e-5, difference
+    print(f"{len(wanted)} rows, largest relative difference {difference:.1e}")
+    sys.exit()
+probabilities, classes = session.run(["probabilities", "class"], feed)
 first = expected[0].index("class")
 rows = expected[1:]
 assert len(rows) == len(probabilities), (len(rows), len(probabilities))
