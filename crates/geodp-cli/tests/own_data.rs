@@ -256,3 +256,46 @@ fn a_patient_with_all_rows_is_the_unit() {
     assert!(complaint(&output).contains("about one patient"), "{}", complaint(&output));
     assert!(!bench.path("second").exists());
 }
+
+/// A draft that looked at the records says so in itself, in the statement, and in the model's card.
+#[test]
+fn a_schema_that_looked_is_never_silent() {
+    let bench = Bench::new();
+    let open = text(&bench.geodp(&["data", "schema", "data.csv", "--label", "label"]));
+    assert!(open.contains("no record was looked at") && !open.contains("0."), "{open}");
+    let looked = text(&bench.geodp(&["data", "schema", "data.csv", "--label", "label", "--look"]));
+    assert!(looked.contains("THIS WAS NOT PRIVATE"), "{looked}");
+    std::fs::write(bench.path("schema.toml"), looked).unwrap();
+    let output = bench.geodp(&bench.train("run", &["--steps", "5"]));
+    assert!(output.status.success(), "{}", complaint(&output));
+    assert!(text(&output).contains("which no ε covers"), "{}", text(&output));
+    for file in ["statement.json", "report.html", "MODEL_CARD.md"] {
+        let page = std::fs::read_to_string(bench.path("run").join(file)).unwrap();
+        assert!(page.contains("looked"), "{file} is silent");
+    }
+}
+
+/// A folder for each class, from images to predictions.
+#[test]
+fn folders_of_images_are_classes() {
+    let bench = Bench::new();
+    let golden =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../geodp-data/tests/golden");
+    for (class, file) in [("coloured", "colour.jpg"), ("grey", "grey.jpg")] {
+        let folder = bench.path("images").join(class);
+        std::fs::create_dir_all(&folder).unwrap();
+        for at in 0..60 {
+            std::fs::copy(golden.join(file), folder.join(format!("{at}.jpg"))).unwrap();
+        }
+    }
+    let args = ["train", "--data", "images", "--model", "logistic", "--out", "run", "--seed", "1"];
+    let more = ["--batch", "30", "--steps", "60", "--epsilon", "8", "--threads", "1"];
+    let output = bench.geodp(&args.into_iter().chain(more).collect::<Vec<_>>());
+    assert!(output.status.success(), "{}", complaint(&output));
+    let output = bench.geodp(&["predict", "run", "images/grey"]);
+    let csv = text(&output);
+    assert!(csv.starts_with("row,file,class,p_coloured,p_grey\n"), "{csv}");
+    assert!(csv.lines().skip(1).all(|line| line.contains(".jpg,grey,")), "{csv}");
+    let output = bench.geodp(&["train", "--data", "images", "--schema", "schema.toml"]);
+    assert!(complaint(&output).contains("its folders are the classes"), "{}", complaint(&output));
+}

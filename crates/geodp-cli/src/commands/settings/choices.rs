@@ -18,14 +18,14 @@ where
 pub(super) struct NamedOrFile {
     /// What has a name.
     pub(super) names: &'static [&'static str],
-    /// How a file's name must end; anything with a dot or a slash if empty.
+    /// How a file's name must end; anything with a dot or a slash, or that is there, if empty.
     pub(super) endings: &'static [&'static str],
 }
 
 impl NamedOrFile {
     fn is_file(&self, text: &str) -> bool {
         if self.endings.is_empty() {
-            text.contains(['.', '/', '\\']) || std::path::Path::new(text).is_file()
+            text.contains(['.', '/', '\\']) || std::path::Path::new(text).exists()
         } else {
             self.endings.iter().any(|ending| text.ends_with(ending))
         }
