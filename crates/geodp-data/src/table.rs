@@ -42,6 +42,11 @@
 //! with file, line and column, unless the schema says what to do. [`draft`] writes a schema to start
 //! from.
 
+#![cfg_attr(
+    not(feature = "parquet"),
+    allow(dead_code, reason = "typed cells come from Parquet alone")
+)]
+
 pub(crate) mod build;
 pub(crate) mod cell;
 pub(crate) mod date;
