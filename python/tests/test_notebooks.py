@@ -18,7 +18,7 @@ def shown(name: str) -> str:
     with warnings.catch_warnings():
         cells = run(NOTEBOOKS / name)["cells"]
     parts = [output.get("text") or output["data"]["text/plain"] for c in cells for output in c.get("outputs", [])]
-    return "".join(line for part in parts for line in part)
+    return "\n".join("".join(part) for part in parts)
 
 
 def test_a_private_table() -> None:

@@ -156,6 +156,18 @@ def test_an_undeclared_target_range_is_warned_about() -> None:
         DPRegressor(feature_range=(-1, 1), target_range=(1, 0)).fit(X, y)
 
 
+def test_units_are_protected_with_all_their_records(tmp_path: Path) -> None:
+    X, y = table(3000)
+    whose = np.array([f"patient {record // 4}" for record in range(3000)])
+    model = declared(folder=str(tmp_path / "run"), rows_per_unit=2).fit(X, y, units=whose)
+    fields = model.statement_.fields
+    assert fields["records"] == 750, "units are drawn, so N counts them"
+    assert "unit" in model.statement_.unit and model.statement_.kind == "certified"
+    assert model.score(X, y) > 0.75
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())
+    assert b"patient 7" not in kept, "what a unit was called is not kept"
+
+
 # Without declared classes and ranges, since the checks bring their own data. None is excepted.
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks([DPClassifier(), DPLogisticRegression(), DPRegressor()])
