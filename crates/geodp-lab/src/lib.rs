@@ -5,6 +5,7 @@
 //! in JSON; [`draw`] makes CSV, SVG and one page from whatever cells exist. A new experiment is one
 //! file and its line in [`catalogue`].
 
+pub mod accuracy;
 pub mod certified;
 pub mod claims;
 pub mod direction;
@@ -40,6 +41,7 @@ pub fn catalogue() -> Vec<Box<dyn AnyExperiment>> {
         Box::new(tables::Table::three_in_small_steps()),
         Box::new(tables::Table::equal_privacy()),
         Box::new(certified::Certified::default()),
+        Box::new(accuracy::Accuracy::default()),
         Box::new(claims::Claims),
     ]
 }

@@ -59,6 +59,14 @@ fn run_tiny(id: &str) -> (tempfile::TempDir, Store) {
 }
 
 #[test]
+fn accuracy_has_a_row_for_every_set_and_epsilon() {
+    let (_folder, store) = run_tiny("accuracy");
+    // DP on three sets, two kinds of GeoDP on two of them.
+    assert_eq!(csv_rows(&store, "accuracy.csv").len(), 4 * (3 + 2 * 2));
+    assert!(store.folder().join("accuracy-mnist.svg").exists());
+}
+
+#[test]
 fn figure1_has_six_rows_a_point() {
     let (_folder, store) = run_tiny("fig1");
     assert_eq!(csv_rows(&store, "fig1.csv").len(), 6 * 6);

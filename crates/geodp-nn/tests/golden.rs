@@ -32,6 +32,7 @@ fn spec(model: &str) -> NetworkSpec {
         "softmax" => NetworkSpec::logistic(25, 7),
         "mlp" => NetworkSpec::mlp(30, &[17, 12], 5),
         "cnn" => NetworkSpec::cnn(),
+        "tanh_cnn" => NetworkSpec::tanh_cnn(28, 28, 10),
         "resnet" => NetworkSpec::resnet(&resnet),
         "resnet_norm" => NetworkSpec::resnet(&ResnetSpec { groups: Some(2), ..resnet }),
         other => panic!("no model {other}"),

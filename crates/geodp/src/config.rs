@@ -9,7 +9,7 @@
 //!                                 # with test = "…": test_is = "public" or "private"
 //!
 //! [model]
-//! name = "mlp"                    # "logistic", "mlp", "cnn", "resnet", "network"
+//! name = "mlp"                    # "logistic", "mlp", "cnn", "tanh-cnn", "resnet", "network"
 //! hidden = [64]
 //!
 //! [ledger]                        # of the data set: all runs on it together
@@ -243,6 +243,7 @@ impl DataConfig {
             Self::Mnist { holdout, .. } | Self::Cifar10 { holdout, .. } => {
                 holdout.is_none().then_some(TestIs::Public)
             }
+            Self::Arrays(files) if files.holdout.is_some() => None,
             Self::Arrays(files) => files.test_inputs.as_ref().and(files.test_is),
             Self::Images { test, test_is, .. } | Self::Table { test, test_is, .. } => {
                 test.as_ref().and(*test_is)
@@ -266,6 +267,8 @@ pub enum ModelConfig {
     },
     /// The paper's CNN with 21,840 parameters, for 28×28 images.
     Cnn,
+    /// Papernot's CNN with tanh, for images of one channel.
+    TanhCnn,
     /// The ResNet with three residual blocks.
     Resnet,
     /// Any network, described layer by layer.
@@ -278,6 +281,7 @@ impl std::fmt::Display for ModelConfig {
             Self::Logistic => f.write_str("Logistic regression"),
             Self::Mlp { hidden } => write!(f, "MLP with hidden layers {hidden:?}"),
             Self::Cnn => f.write_str("CNN"),
+            Self::TanhCnn => f.write_str("CNN with tanh"),
             Self::Resnet => f.write_str("ResNet"),
             Self::Network(_) => f.write_str("Network"),
         }
@@ -361,6 +365,10 @@ impl ModelConfig {
             Self::Logistic => NetworkSpec::logistic(data.input_len(), data.classes()),
             Self::Mlp { hidden } => NetworkSpec::mlp(data.input_len(), hidden, data.classes()),
             Self::Cnn => NetworkSpec::cnn(),
+            Self::TanhCnn => {
+                let shape = data.shape();
+                NetworkSpec::tanh_cnn(shape.height, shape.width, data.classes())
+            }
             Self::Resnet => {
                 let shape = data.shape();
                 let input = [shape.channels, shape.height, shape.width];

@@ -188,6 +188,8 @@ impl Start {
         match (&config.features, &config.model, private) {
             (Some(_), ModelConfig::Logistic, true) => start(4096, SCATTERING_EPOCHS, 8.0, momentum),
             (_, ModelConfig::Cnn, true) => start(4096, 60, 4.0, momentum),
+            // The authors' C and epochs; B and η scaled together from their 512 and 0.5.
+            (_, ModelConfig::TanhCnn, true) => start(2048, 40, 2.0, momentum),
             (_, ModelConfig::Cnn, false) => start(256, 10, 0.02, momentum),
             (_, ModelConfig::Resnet, true) => start(2048, 30, 1.0, momentum),
             (_, ModelConfig::Resnet, false) => start(128, 20, 0.03, momentum),

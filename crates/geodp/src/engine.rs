@@ -173,6 +173,30 @@ pub trait Engine: Sync {
     }
 }
 
+/// What knowing the shares of the classes, and nothing else, is worth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Baseline {
+    /// Share of the commonest class: the accuracy of always answering it.
+    pub accuracy: f64,
+    /// Entropy of the classes: the loss of always answering with their shares.
+    pub loss: f64,
+}
+
+impl Baseline {
+    /// Of records with these labels; `None` of no records, or where no class is learnt.
+    pub fn of(labels: &[u32], classes: usize) -> Option<Self> {
+        if labels.is_empty() || classes == 0 {
+            return None;
+        }
+        let mut counts = vec![0_usize; classes];
+        labels.iter().for_each(|label| counts[*label as usize] += 1);
+        let shares = counts.iter().map(|count| *count as f64 / labels.len() as f64);
+        let loss =
+            shares.clone().filter(|share| *share > 0.0).map(|share| -share * share.ln()).sum();
+        Some(Self { accuracy: shares.fold(0.0, f64::max), loss })
+    }
+}
+
 /// What a run's folder says about its engine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct About {
@@ -180,8 +204,8 @@ pub struct About {
     pub model: String,
     /// What it is trained on.
     pub data: String,
-    /// Share of the held-out records that answering always the commonest class would get right.
-    pub chance_accuracy: Option<f64>,
+    /// How well one does on the held-out records without looking at them, where that is known.
+    pub baseline: Option<Baseline>,
     /// Whose the held-out records are.
     pub test_is: TestIs,
     /// The classes' names.

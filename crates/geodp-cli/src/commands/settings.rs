@@ -30,7 +30,7 @@ pub(crate) struct Settings {
     data: DataFlags,
     /// What is trained: a name, or a .toml file that describes a network.
     #[arg(long, value_name = "MODEL", value_parser = NamedOrFile {
-        names: &["logistic", "mlp", "cnn", "resnet"],
+        names: &["logistic", "mlp", "cnn", "tanh-cnn", "resnet"],
         endings: &[".toml"],
     })]
     model: Option<String>,
@@ -192,6 +192,7 @@ impl Settings {
             (_, Some(_)) => return Err(bad_input("--hidden goes with --model mlp")),
             (Some("logistic"), None) => ModelConfig::Logistic,
             (Some("cnn"), None) => ModelConfig::Cnn,
+            (Some("tanh-cnn"), None) => ModelConfig::TanhCnn,
             (Some("resnet"), None) => ModelConfig::Resnet,
             (Some(path), None) => ModelConfig::read_network(path.as_ref()).map_err(classify)?,
         }))

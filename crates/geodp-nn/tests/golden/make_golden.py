@@ -59,6 +59,18 @@ class Cnn(nn.Module):
         return self.fc2(torch.relu(self.fc1(x.flatten(1))))
 
 
+class TanhCnn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(1, 16, 8, 2, 2), nn.Conv2d(16, 32, 4, 2)
+        self.fc1, self.fc2 = nn.Linear(512, 32), nn.Linear(32, 10)
+
+    def forward(self, x):
+        x = nn.functional.max_pool2d(torch.tanh(self.conv1(x.view(-1, 1, 28, 28))), 2, 1)
+        x = nn.functional.max_pool2d(torch.tanh(self.conv2(x)), 2, 1)
+        return self.fc2(torch.tanh(self.fc1(x.flatten(1))))
+
+
 class Block(nn.Module):
     def __init__(self, channels, width, stride, groups):
         super().__init__()
@@ -173,6 +185,7 @@ print(
             golden("softmax", Logistic(25, 7), 25, 7),
             golden("mlp", Mlp(), 30, 5),
             golden("cnn", Cnn(), 784, 10),
+            golden("tanh_cnn", TanhCnn(), 784, 10),
             golden("resnet", Resnet(None), 768, 10),
             golden("resnet_norm", Resnet(2), 768, 10),
         ],

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::config::{Imported, Loaded, LoadedViews, RunConfig};
-use crate::engine::{About, Engine, EngineError, NetworkEngine, RowChoice, WeightOf};
+use crate::engine::{About, Baseline, Engine, EngineError, NetworkEngine, RowChoice, WeightOf};
 use crate::model_file::ModelFile;
 use crate::plan::Facts;
 use crate::scores::Errors;
@@ -104,20 +104,6 @@ impl Configured {
             }
         }
     }
-
-    /// Share of the commonest class among the held-out records.
-    fn chance_accuracy(&self) -> Option<f64> {
-        let test = &self.split.test;
-        if test.targets().is_some() {
-            return None;
-        }
-        let mut counts = vec![0_usize; test.classes()];
-        for label in test.labels() {
-            counts[*label as usize] += 1;
-        }
-        let commonest = *counts.iter().max()?;
-        (!test.is_empty()).then(|| commonest as f64 / test.len() as f64)
-    }
 }
 
 impl Engine for Configured {
@@ -195,7 +181,10 @@ impl Engine for Configured {
                 None => model,
             },
             data: self.split.train.name().to_owned(),
-            chance_accuracy: self.chance_accuracy(),
+            baseline: match self.split.test.targets() {
+                Some(_) => None,
+                None => Baseline::of(self.split.test.labels(), self.split.test.classes()),
+            },
             test_is: self.config.data.test_is(),
             classes: self.split.train.class_names().to_vec(),
             imported: self.imported.clone(),

@@ -8,7 +8,7 @@ use super::metrics::BlockMetrics;
 use super::{Finished, card, files, follow, key};
 use crate::Error;
 use crate::config::TestIs;
-use crate::engine::{About, Engine};
+use crate::engine::{About, Baseline, Engine};
 use crate::report::{self, ReportInputs};
 use crate::select::Selection;
 use crate::statement::Statement;
@@ -72,7 +72,9 @@ pub(super) fn finish(
     Ok(Finished { statement, metrics, weights })
 }
 
-/// A loud word if the model does no better than always answering the commonest class.
+/// A loud word if the model does no better than knowing how common the classes are: by its loss, which
+/// sees what accuracy does not where a class is rare. Classes that are better than that with
+/// probabilities that are worse get a word of their own.
 fn nothing_learned(metrics: &[BlockMetrics], about: &About) -> Option<String> {
     let test = metrics.iter().rev().find_map(|m| m.test)?;
     if let Some(r_squared) = test.errors.and_then(|errors| errors.r_squared) {
@@ -83,21 +85,60 @@ fn nothing_learned(metrics: &[BlockMetrics], about: &About) -> Option<String> {
                 .to_owned()
         });
     }
-    let commonest = about.chance_accuracy?;
+    let Baseline { accuracy: commonest, loss: base_rate } = about.baseline?;
+    if test.loss < base_rate {
+        return None;
+    }
     // One standard error of the accuracy: below that, it is the same.
     let error = (commonest * (1.0 - commonest) / test.records as f64).sqrt();
-    (test.accuracy <= commonest + error).then(|| {
+    let (accuracy, chance) = (100.0 * test.accuracy, 100.0 * commonest);
+    let verdict = if test.accuracy <= commonest + error {
         format!(
-            "NOTHING WAS LEARNED: accuracy {:.1} % on {} held-out records is no better than always answering the \
-             commonest class ({:.1} %). Where a class is rare, look at the AUC (geodp evaluate) first. \
-             Check that declared ranges fit the data (the import report), then try another clipping \
-             threshold, learning rate, more epochs, a larger batch, or more budget",
-            100.0 * test.accuracy,
-            match test.is {
-                TestIs::Public => "public",
-                TestIs::Private => "private",
-            },
-            100.0 * commonest
+            "NOTHING WAS LEARNED: accuracy {accuracy:.1} % (the commonest class alone: {chance:.1} %) and"
         )
-    })
+    } else {
+        format!(
+            "PROBABILITIES ARE OFF: classes are better than the commonest one alone ({accuracy:.1} % and \
+             {chance:.1} %), but"
+        )
+    };
+    let whose = match test.is {
+        TestIs::Public => "public",
+        TestIs::Private => "private",
+    };
+    Some(format!(
+        "{verdict} loss {:.3} on {} {whose} held-out records, where answering with the classes' shares \
+         has {base_rate:.3}. Usual causes, the likeliest first: declared ranges far wider than the values \
+         (see the import report), so that their scale is lost; a clip_norm too small (it bends \
+         probabilities) or too large (it is noise); a learning rate too large or too small; too few \
+         records or too little ε for so many parameters",
+        test.loss, test.records
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::metrics::TestMetrics;
+
+    fn warning(accuracy: f64, loss: f64, labels: &[u32]) -> Option<String> {
+        let test = TestMetrics { accuracy, loss, records: 1000, ..TestMetrics::default() };
+        let metrics = [BlockMetrics { test: Some(test), ..BlockMetrics::default() }];
+        nothing_learned(&metrics, &About { baseline: Baseline::of(labels, 2), ..About::default() })
+    }
+
+    /// One positive in ten: the base rate's loss is 0.3251, its accuracy 90 %.
+    #[test]
+    fn warnings_are_about_loss_against_the_base_rate() {
+        let rare: Vec<u32> = (0..1000).map(|at| u32::from(at % 10 == 0)).collect();
+        assert_eq!(warning(0.90, 0.30, &rare), None, "it ranks rare positives: it has learnt");
+        let nothing = warning(0.90, 0.33, &rare).unwrap();
+        assert!(nothing.starts_with("NOTHING WAS LEARNED") && nothing.contains("0.325"));
+        for cause in ["ranges", "scale", "clip_norm", "private held-out"] {
+            assert!(nothing.contains(cause), "{cause} is not in: {nothing}");
+        }
+        let off = warning(0.95, 0.60, &rare).unwrap();
+        assert!(off.starts_with("PROBABILITIES ARE OFF"), "{off}");
+        assert_eq!(warning(0.5, 9.0, &[]), None, "nothing held out, nothing to say");
+    }
 }
