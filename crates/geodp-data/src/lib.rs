@@ -5,7 +5,7 @@
 //! | MNIST | inside the binary | [`mnist::load`] |
 //! | CIFAR-10 | its official site, a folder or an archive | [`cifar10::download`], [`cifar10::import`], [`cifar10::open`] |
 //! | IDX (Fashion-MNIST, …), NPY | two files, plain or gzip | [`load_pair`], [`load_inputs`] |
-//! | CSV, TSV (plain or gzip), Parquet | a file and a schema file | [`table::read`], [`table::read_unlabelled`] |
+//! | CSV, TSV (plain or gzip), Parquet | a file and a schema file | [`table::read`], [`table::read_with`] |
 //! | images by class | a folder of PNG and JPEG | [`images::load`] |
 //!
 //! Everything becomes a [`Dataset`]: inputs of one shape, a label each, a number of classes. What is

@@ -61,6 +61,6 @@ mod schema;
 pub use build::Table;
 pub use draft::{DraftOptions, draft};
 pub use names::Names;
-pub use read::{ReadOptions, read, read_unlabelled, read_with};
+pub use read::{ReadOptions, read, read_with};
 pub use report::{ColumnReport, ImportReport};
 pub use schema::{Feature, FeatureKind, Label, Missing, NumericScale, Schema, Unit};

@@ -83,15 +83,16 @@ fn the_symmetric_scale_goes_from_minus_one_to_one() {
 
 #[test]
 fn a_table_for_prediction_needs_no_label() {
-    let (records, report) =
-        with_file("ward,age\nB,10\n", |path| table::read_unlabelled(path, &schema())).unwrap();
-    assert_eq!(rows(&records), [[0.1, 0.0, 1.0, 0.0]]);
-    assert!(report.ignored.is_empty());
+    let read = |text| {
+        let options = table::ReadOptions::default();
+        with_file(text, |path| table::read_with(path, &schema(), &options)).unwrap()
+    };
+    let found = read("ward,age\nB,10\n");
+    assert_eq!(rows(&found.records), [[0.1, 0.0, 1.0, 0.0]]);
+    assert!(found.report.ignored.is_empty());
     // A label that is there is not looked at.
-    let text = "ward,age,outcome\nB,10,unknown\n";
-    let (records, report) =
-        with_file(text, |path| table::read_unlabelled(path, &schema())).unwrap();
-    assert_eq!((records.len(), report.ignored.len()), (1, 0));
+    let found = read("ward,age,outcome\nB,10,unknown\n");
+    assert_eq!((found.records.len(), found.report.ignored.len()), (1, 0));
 }
 
 #[test]

@@ -146,8 +146,10 @@ fn rows_of_a_unit_are_put_together_and_stay_together() {
     assert!(error.contains("(patient): the unit is missing"), "{error}");
     // Prediction needs no unit.
     let schema = Schema::parse("s", &with_units()).unwrap();
-    let found = in_folder("new.csv", "x\n1\n", |path| table::read_unlabelled(path, &schema));
-    assert_eq!(found.unwrap().0.len(), 1);
+    let found = in_folder("new.csv", "x\n1\n", |path| {
+        table::read_with(path, &schema, &table::ReadOptions::default())
+    });
+    assert_eq!(found.unwrap().records.len(), 1);
 }
 
 #[test]

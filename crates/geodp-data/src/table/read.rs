@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{ImportReport, Schema, Table};
 use crate::format::table_format;
-use crate::{DataError, Dataset, Records};
+use crate::{DataError, Dataset};
 
 /// What is read of a table besides its features.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,13 +29,8 @@ pub fn read(path: &Path, schema: &Schema) -> Result<(Dataset, ImportReport), Dat
     read_with(path, schema, &options)?.into_dataset(name, schema)
 }
 
-/// Reads a table for prediction: the label column need not be there, and is not looked at if it is.
-pub fn read_unlabelled(path: &Path, schema: &Schema) -> Result<(Records, ImportReport), DataError> {
-    let table = read_with(path, schema, &ReadOptions::default())?;
-    Ok((table.records, table.report))
-}
-
-/// Reads a table with everything that `options` asks for.
+/// Reads a table with everything that `options` asks for; by default for prediction, where the label
+/// column need not be there and is not looked at if it is.
 pub fn read_with(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Table, DataError> {
     table_format(path)?.read(path, schema, options)
 }
