@@ -32,7 +32,8 @@ pub(crate) fn rounded(value: f64, decimals: i32, up: bool) -> String {
         return format!("{value:.0$}", decimals as usize);
     }
     let exponent = value.log10().floor() as i32;
-    let places = decimals.max(1 - exponent);
+    // Of 15 digits a double is sure; a unit of the last must be far above its own spacing.
+    let places = decimals.max(1 - exponent).min((14 - exponent).max(0));
     if places > MOST_DECIMALS {
         return scientific(value, up);
     }
@@ -75,6 +76,8 @@ mod tests {
         assert_eq!(rounded_up(2.0), "2.0000");
         assert_eq!(rounded_up(9.99999), "10.0000");
         assert_eq!(rounded(1.82849, 4, false), "1.8284");
+        // As many digits as a double has: a millionth is its spacing here.
+        assert_eq!(rounded(5_671_111_232.258_800_5, 6, false), "5671111232.25880");
     }
 
     proptest! {
