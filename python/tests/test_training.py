@@ -157,12 +157,14 @@ def test_an_exception_of_the_callback_stops_with_a_checkpoint(tmp_path: Path) ->
 
 
 INTERRUPTED = """
-import sys
+import signal, sys
 from pathlib import Path
 import test_training
+# Shells start what runs in the background with Ctrl-C ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
     test_training.trained(Path(sys.argv[1]), seed=1,
-        train={"batch": 64, "steps": 3_000_000, "learning_rate": 1.0, "checkpoint_every": 50},
+        train={"batch": 64, "steps": 300_000, "learning_rate": 1.0, "checkpoint_every": 50},
         callback=lambda kind, what: kind == "block" and print("block", flush=True))
 except KeyboardInterrupt:
     print("interrupted", flush=True)
