@@ -77,10 +77,21 @@ fn figure1_has_six_rows_a_point() {
 fn a_part_of_the_certified_groups_is_not_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let (store, options) = (Store::new(folder.path()), options(folder.path()));
+    let page = || std::fs::read_to_string(folder.path().join("report.html")).unwrap();
     run_some("fig1", &store, &options, 3);
     assert_eq!(csv_rows(&store, "fig1.csv").len(), 4 * 6);
+    assert!(page().contains("not drawn: it is measured on 1 of 2 groups"));
+    // A cell of other data is as good as none, and the page says what to do.
+    let cell = folder.path().join("cells/fig1/certified-group0.json");
+    let of_digits = std::fs::read_to_string(&cell).unwrap();
+    let dataset = of_digits.split("\"dataset\": \"").nth(1).unwrap().split('"').next().unwrap();
+    std::fs::write(&cell, of_digits.replace(dataset, "photographs")).unwrap();
+    draw(&store).unwrap();
+    assert!(page().contains("1 of its cells are of photographs: delete them"));
+    std::fs::write(&cell, of_digits).unwrap();
     run_some("fig1", &store, &options, 1);
     assert_eq!(csv_rows(&store, "fig1.csv").len(), 6 * 6);
+    assert!(!page().contains("not drawn"));
 }
 
 #[test]

@@ -16,6 +16,9 @@ pub(super) fn draw(figure: &Direction, finished: &FinishedOf<Direction>) -> Draw
     };
     drawn.files.push((format!("{}.csv", figure.id), to_csv(figure, &pooled)));
     drawn = drawn.with(|section| section.paragraph(about(&pooled)));
+    if let Some(why) = &pooled.not_drawn {
+        drawn = drawn.with(|section| section.callout(Callout::Warning, why));
+    }
     let mut errors = pooled.errors.as_slice();
     for panel in &figure.panels {
         let (own, rest) = errors.split_at(panel.points.len());

@@ -110,18 +110,27 @@ impl Direction {
             Found::Certified(_) => None,
         });
         let Group { dataset, whole_dim, errors } = groups.next()?.clone();
-        let mut pooled = Pooled { dataset, whole_dim, groups: 1, errors, certified: Vec::new() };
+        let mut pooled = Pooled {
+            dataset,
+            whole_dim,
+            groups: 1,
+            errors,
+            certified: Vec::new(),
+            not_drawn: None,
+        };
         groups.for_each(|group| pooled.add(group));
         // Groups differ by more than mechanisms do: all of them, or no comparison.
-        let certified: Vec<&CertifiedGroup> = finished
+        let (certified, elsewhere): (Vec<&CertifiedGroup>, Vec<&CertifiedGroup>) = finished
             .results()
             .filter_map(|found| match found {
-                Found::Certified(group) if group.dataset == pooled.dataset => Some(group),
-                _ => None,
+                Found::Certified(group) => Some(group),
+                Found::Paper(_) => None,
             })
-            .collect();
+            .partition(|group| group.dataset == pooled.dataset);
         if certified.len() as u64 == pooled.groups {
             pooled.certified = certified::pooled(certified);
+        } else {
+            pooled.not_drawn = not_drawn(&pooled, certified.len(), &elsewhere);
         }
         Some(pooled.finished())
     }
@@ -140,6 +149,27 @@ pub struct Pooled {
     pub errors: Vec<Errors>,
     /// Certified GeoDP's errors at each (d, B, σ), once they are measured on the same groups.
     pub certified: Vec<CertifiedErrors>,
+    /// Why finished cells of certified GeoDP are not drawn, if so.
+    pub not_drawn: Option<String>,
+}
+
+/// Says which groups certified GeoDP lacks, and what to do about cells of other data.
+fn not_drawn(pooled: &Pooled, same: usize, elsewhere: &[&CertifiedGroup]) -> Option<String> {
+    let other = elsewhere.first().map(|group| {
+        format!(
+            " {} of its cells are of {}: delete them and run again with --data, the folder of {}.",
+            elsewhere.len(),
+            group.dataset,
+            pooled.dataset
+        )
+    });
+    (same > 0 || other.is_some()).then(|| {
+        let Pooled { groups, dataset, .. } = pooled;
+        let missing = format!(
+            "Certified GeoDP is not drawn: it is measured on {same} of {groups} groups of {dataset}."
+        );
+        missing + &other.unwrap_or_default()
+    })
 }
 
 impl Pooled {
