@@ -282,7 +282,7 @@ impl WithCanaries<'_> {
             Some(weight_of) => self.inner.weighted_sum(
                 &weights[..dim],
                 &inner,
-                &|place, norm| weight_of(places[place], norm),
+                &|place, norm| weight_of.weight(places[place], norm),
                 of_network,
             )?,
             None => self.inner.gradient_sum(&weights[..dim], &inner, of_network)?,
@@ -292,7 +292,7 @@ impl WithCanaries<'_> {
         for (place, canary) in canaries {
             let length = self.length.unwrap_or(0.0);
             norms[place] = length as f32;
-            let weight = weight_of.map_or(1.0, |weight_of| weight_of(place, length));
+            let weight = weight_of.map_or(1.0, |weight_of| weight_of.weight(place, length));
             of_canaries[canary] += (weight * length) as f32;
         }
         outcome.norms = norms;
@@ -341,7 +341,7 @@ impl Engine for WithCanaries<'_> {
         let (inner, places, canaries) = self.split(batch);
         let dim = self.inner.facts().dim;
         let (of_network, of_canaries) = sum.split_at_mut(dim);
-        let weight_of_inner = |place: usize, norm| weight_of(places[place], norm);
+        let weight_of_inner = |place: usize, norm| weight_of.weight(places[place], norm);
         let mut outcome =
             self.inner.exact_sum(&weights[..dim], &inner, &weight_of_inner, grid, of_network)?;
         of_canaries.fill(0);
@@ -349,7 +349,7 @@ impl Engine for WithCanaries<'_> {
         for (place, canary) in canaries {
             let length = self.length.unwrap_or(0.0);
             norms[place] = length as f32;
-            let weight = |_| weight_of(place, length);
+            let weight = |_| weight_of.weight(place, length);
             grid.add_gradient(&[length as f32], weight, &mut of_canaries[canary..=canary]);
         }
         outcome.norms = norms;

@@ -110,7 +110,7 @@ impl Measure {
 /// sum.
 fn contribution(view: &StepView<'_>, row: &mut [f32], at: usize) -> (f64, f64) {
     let norm = row.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
-    let weight = if (norm as f32).is_finite() { (view.weight_of)(at, norm) } else { 0.0 };
+    let weight = if (norm as f32).is_finite() { view.weight_of.weight(at, norm) } else { 0.0 };
     if weight > 0.0 && weight.is_finite() {
         let factor = weight / view.denominator as f64;
         (factor, factor * norm)

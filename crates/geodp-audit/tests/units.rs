@@ -64,7 +64,7 @@ impl Engine for RowsClipped<'_> {
         weight_of: WeightOf<'_>,
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError> {
-        let weight = |at: usize, norm: f64| weight_of(at / USED, norm);
+        let weight = |at: usize, norm: f64| weight_of.weight(at / USED, norm);
         Ok(self.network.weighted_sum(weights, self.data, &Self::rows(batch), &weight, sum)?)
     }
     fn exact_sum(
@@ -75,7 +75,7 @@ impl Engine for RowsClipped<'_> {
         grid: Grid,
         sum: &mut [i64],
     ) -> Result<BatchOutcome, EngineError> {
-        let weight = |at: usize, norm: f64| weight_of(at / USED, norm);
+        let weight = |at: usize, norm: f64| weight_of.weight(at / USED, norm);
         Ok(self.network.exact_sum(weights, self.data, &Self::rows(batch), &weight, grid, sum)?)
     }
     fn mean_loss(&self, _weights: &[f32], _batch: &[u32]) -> Result<f64, EngineError> {

@@ -296,6 +296,29 @@ impl Dataset {
         })
     }
 
+    /// A share: the records of some units (records are their own, where there is no column of them), in
+    /// the order of the units. It keeps the whole's fingerprint, because it is a place of the same data.
+    ///
+    /// # Errors
+    /// If there are no such units.
+    pub fn share(&self, units: std::ops::Range<usize>) -> Result<Self, DataError> {
+        if units.end > self.unit_count() {
+            return Err(DataError::Argument(format!(
+                "{}: units {units:?} of {}",
+                self.name,
+                self.unit_count()
+            )));
+        }
+        let records: Vec<usize> = match self.units() {
+            None => units.collect(),
+            Some(column) => units
+                .flat_map(|unit| column.units().rows(unit as u32))
+                .map(|&record| record as usize)
+                .collect(),
+        };
+        Ok(self.subset(&records)?.with_fingerprint(self.fingerprint()))
+    }
+
     /// Only the records of the given classes, relabelled 0, 1, … in the order given:
     /// `only_labels(&[0, 1])` of MNIST is the paper's logistic regression set.
     pub fn only_labels(&self, keep: &[u32]) -> Result<Self, DataError> {

@@ -94,11 +94,12 @@ impl Units {
     }
 
     /// Adds the rows of `unit` that the step of `choice` uses to `chosen`: all, or `most_rows`
-    /// different ones, every set of them equally likely.
+    /// different ones, every set of them equally likely. Which ones depends on `choice` and on `number`,
+    /// the unit's number among all units wherever they are.
     ///
     /// # Panics
     /// If `unit` is not below [`len`](Self::len).
-    pub fn choose(&self, unit: u32, choice: u64, chosen: &mut Vec<u32>) {
+    pub fn choose(&self, unit: u32, number: u32, choice: u64, chosen: &mut Vec<u32>) {
         let (rows, first) = (self.rows(unit), chosen.len());
         chosen.extend_from_slice(rows);
         if rows.len() <= self.most_rows {
@@ -106,7 +107,7 @@ impl Units {
         }
         let mut generator = SplitMix64::new(choice);
         // Far apart for neighbouring units.
-        let mut generator = SplitMix64::new(generator.next_u64() ^ u64::from(unit) << 32);
+        let mut generator = SplitMix64::new(generator.next_u64() ^ u64::from(number) << 32);
         let own = &mut chosen[first..];
         for at in 0..self.most_rows {
             own.swap(at, at + generator.below(own.len() - at));
@@ -121,7 +122,7 @@ mod tests {
 
     fn chosen(units: &Units, unit: u32, choice: u64) -> Vec<u32> {
         let mut chosen = Vec::new();
-        units.choose(unit, choice, &mut chosen);
+        units.choose(unit, unit, choice, &mut chosen);
         chosen
     }
 

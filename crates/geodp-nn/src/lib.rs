@@ -40,7 +40,7 @@ pub use layers::group_norm::GroupNormSpec;
 pub use layers::linear::LinearSpec;
 pub use layers::max_pool::MaxPoolSpec;
 pub use layers::residual::ResidualSpec;
-pub use network::{BatchOutcome, Evaluation, Network};
+pub use network::{BatchOutcome, Evaluation, Network, mean_loss};
 pub use parameter::Parameter;
 pub use presets::ResnetSpec;
 pub use spec::NetworkSpec;

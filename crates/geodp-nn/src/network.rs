@@ -51,10 +51,21 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
+    /// Of losses and hits.
+    fn of((losses, correct): (Vec<f32>, usize)) -> Self {
+        Self { mean_loss: mean_loss(&losses), correct, count: losses.len() }
+    }
+
     /// Share of labels that were the most probable class; 0 of an empty batch.
     pub fn accuracy(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.correct as f64 / self.count as f64 }
     }
+}
+
+/// The mean of losses, added in their order; 0 of none.
+pub fn mean_loss(losses: &[f32]) -> f64 {
+    let total: f64 = losses.iter().map(|&loss| f64::from(loss)).sum();
+    total / losses.len().max(1) as f64
 }
 
 fn passes<V: Vector>(layout: &Layout) -> Box<dyn Execute> {
@@ -260,7 +271,21 @@ impl Network {
         batch: &[u32],
     ) -> Result<Evaluation, Error> {
         let pass = self.check(weights, samples, batch)?;
-        Ok(self.passes.evaluate(pass, weights, batch, None))
+        Ok(Evaluation::of(self.passes.losses(pass, weights, batch, None)))
+    }
+
+    /// The loss of each sample of the batch.
+    ///
+    /// # Errors
+    /// As [`Network::clipped_sum`].
+    pub fn losses(
+        &self,
+        weights: &[f32],
+        samples: &dyn Samples,
+        batch: &[u32],
+    ) -> Result<Vec<f32>, Error> {
+        let pass = self.check(weights, samples, batch)?;
+        Ok(self.passes.losses(pass, weights, batch, None).0)
     }
 
     /// Class probabilities, `[sample of the batch][class]`, and mean loss and hits.
@@ -276,7 +301,7 @@ impl Network {
     ) -> Result<Evaluation, Error> {
         let pass = self.check(weights, samples, batch)?;
         check_len("probabilities", probabilities.len(), batch.len() * self.layout.classes)?;
-        Ok(self.passes.evaluate(pass, weights, batch, Some(probabilities)))
+        Ok(Evaluation::of(self.passes.losses(pass, weights, batch, Some(probabilities))))
     }
 
     fn check<'a>(

@@ -48,7 +48,7 @@ impl Engine for LeastSquares {
         for (place, record) in batch.iter().enumerate() {
             let (x, residual) = self.residual(weights, *record);
             let norm = f64::from(residual * residual * (x[0] * x[0] + x[1] * x[1])).sqrt();
-            let weight = weight_of(place, norm) as f32;
+            let weight = weight_of.weight(place, norm) as f32;
             sum[0] += weight * residual * x[0];
             sum[1] += weight * residual * x[1];
             outcome.norms.push(norm as f32);

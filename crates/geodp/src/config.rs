@@ -33,7 +33,7 @@ mod load;
 mod paths;
 
 pub(crate) use load::image_options;
-pub use load::{Imported, Loaded, LoadedViews};
+pub use load::{Imported, Loaded, LoadedViews, Share};
 pub(crate) use paths::SCHEMA_FILE;
 
 use crate::Error;
@@ -312,6 +312,11 @@ impl RunConfig {
         ConfigFile::read(path).map(Self::from)
     }
 
+    /// Reads a config from text; `source` is where it came from, for errors.
+    pub(crate) fn from_toml(text: &str, source: &Path) -> Result<Self, Error> {
+        parse_toml::<ConfigFile>(text, source).map(Self::from)
+    }
+
     /// As TOML that [`read`](Self::read) reads back to the same config.
     ///
     /// # Errors
@@ -335,7 +340,11 @@ impl ConfigFile {
 fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Error> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| Error::Read { path: path.to_owned(), source })?;
-    toml::from_str(&text).map_err(|error| Error::Config {
+    parse_toml(&text, path)
+}
+
+fn parse_toml<T: serde::de::DeserializeOwned>(text: &str, path: &Path) -> Result<T, Error> {
+    toml::from_str(text).map_err(|error| Error::Config {
         path: path.to_owned(),
         reason: crate::nearest::explain(&error.to_string()),
     })

@@ -121,9 +121,13 @@ impl RunConfig {
     /// Fills in what was left open and depends on the records. A config that is complete stays as it
     /// is.
     pub fn complete_on(&mut self, records: &Dataset) {
+        self.complete_for(records.unit_count() as u64, records.input_len());
+    }
+
+    /// The same for so many units of so many inputs.
+    pub(crate) fn complete_for(&mut self, units: u64, inputs: usize) {
         if self.is_private_table() {
-            let (count, inputs) = (records.unit_count() as u64, records.input_len());
-            table::complete(&mut self.privacy, &mut self.train, count, inputs);
+            table::complete(&mut self.privacy, &mut self.train, units, inputs);
         }
     }
 

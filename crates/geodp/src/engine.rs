@@ -17,14 +17,16 @@ use geodp_mechanism::{NoiseSource, Purpose};
 use geodp_nn::{BatchOutcome, Evaluation, Grid};
 
 pub use network::NetworkEngine;
+pub use weigh::{Constant, Weigh, WeightRule};
 
 mod network;
+mod weigh;
 
 /// Any error an engine may give.
 pub type EngineError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A record's weight, by its place in the batch and its gradient's norm.
-pub type WeightOf<'a> = &'a (dyn Fn(usize, f64) -> f64 + Sync);
+pub type WeightOf<'a> = &'a dyn Weigh;
 
 /// Decides which rows of a unit a step uses, where it does not use all: the same whenever the step is
 /// made, and independent of the data.
@@ -38,6 +40,11 @@ impl RowChoice {
     /// A step beyond the largest address.
     pub fn of(noise: &NoiseSource, step: u64) -> Result<Self, geodp_mechanism::Error> {
         Ok(Self(noise.stream(Purpose::Rows, step, 0)?.word()))
+    }
+
+    /// The choice with these bits, as another process made it.
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Self(bits)
     }
 
     /// 64 bits to choose by, together with the unit's number.
@@ -88,7 +95,7 @@ pub trait Engine: Sync {
         sum.fill(0);
         for (place, index) in batch.iter().enumerate() {
             let of_record = self.gradient_sum(weights, &[*index], &mut gradient)?;
-            let norm = grid.add_gradient(&gradient, |norm| weight_of(place, norm), sum);
+            let norm = grid.add_gradient(&gradient, |norm| weight_of.weight(place, norm), sum);
             outcome.norms.push(norm as f32);
             outcome.losses.extend(of_record.losses);
             outcome.correct += of_record.correct;
@@ -106,7 +113,7 @@ pub trait Engine: Sync {
         batch: &[u32],
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError> {
-        self.weighted_sum(weights, batch, &|_, _| 1.0, sum)
+        self.weighted_sum(weights, batch, &Constant(1.0), sum)
     }
     /// Overwrites `gradients` (a row of d values for each record of `batch`) by the gradients g_i as
     /// they are: for looking at single records.

@@ -38,6 +38,17 @@ pub enum Error {
         /// What the engine said.
         source: crate::engine::EngineError,
     },
+    /// Another process of the training failed, or has other data.
+    #[error("process {rank}: {reason}")]
+    Process {
+        /// Which one, from 0.
+        rank: usize,
+        /// What it said.
+        reason: String,
+    },
+    /// Another process of the training cannot be reached.
+    #[error(transparent)]
+    Link(#[from] crate::team::LinkError),
     /// The weights are no longer numbers.
     #[error(
         "after step {step} the weights are no longer finite: training diverged. Lower the learning \

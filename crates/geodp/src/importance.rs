@@ -12,10 +12,10 @@
 //! composition by privacy-loss distributions wants its parameters fixed beforehand.
 
 use crate::Error;
+use crate::engine::Constant;
 use crate::plan::refuse;
-use crate::step::{KeepProbability, StepContext, Weights};
+use crate::step::{Kept, StepContext, Weighing, Weights};
 use geodp_account::Event;
-use geodp_mechanism::clip::{ClipNorm, ClipRule};
 use geodp_mechanism::noise::Coins;
 use geodp_mechanism::perturb::release_scalar;
 use geodp_mechanism::{Clip, Grid, Purpose, RoundedNormal};
@@ -138,17 +138,16 @@ impl Importance {
             Keep::ByNorm => {
                 let mut stream = at.noise.stream(Purpose::Importance, at.step, KEEP)?;
                 let uniforms = batch.iter().map(|_| stream.uniform()).collect();
+                let length = norm_total / self.records as f64;
                 Weights {
-                    clip: Clip::new(Unit(ClipNorm::new(norm_total / self.records as f64)?)),
+                    by: Weighing::Kept(Kept::new(rule.clone(), length, uniforms)?),
                     denominator: self.batch,
-                    keep: Some(KeepProbability { rule: rule.clone(), uniforms }),
                 }
             }
             Keep::All => Weights {
-                clip: rule.clone(),
+                by: Weighing::Clipped(rule.clone()),
                 // A function of K̃, which is released.
                 denominator: ((rate * self.records as f64).round() as u64).max(1),
-                keep: None,
             },
         })
     }
@@ -166,7 +165,7 @@ impl Importance {
         Coins::of_rate(rate, self.records as u32).select(&mut stream, scratch.sample);
         let outcome = at
             .engine
-            .weighted_sum(at.weights, scratch.sample, &|_, _| 0.0, scratch.gradient)
+            .weighted_sum(at.weights, scratch.sample, &Constant(0.0), scratch.gradient)
             .map_err(|source| at.engine_error(source))?;
         let (grid, most) = (Grid::default(), rule.sensitivity().get());
         // On the grid every s_i is an integer of at most 2ᴷ, so the sum's sensitivity is C exactly.
@@ -182,19 +181,5 @@ impl Importance {
         let total = noisy as f64 * grid.unit(rule.sensitivity()) / rate;
         let floor = self.batch as f64 * most / self.candidate_rate;
         Ok(total.clamp(floor, self.records as f64 * most))
-    }
-}
-
-/// Every gradient made as long as C: weight C/n.
-#[derive(Debug)]
-struct Unit(ClipNorm);
-
-impl ClipRule for Unit {
-    fn clip_norm(&self) -> ClipNorm {
-        self.0
-    }
-
-    fn weight(&self, norm: f64) -> f64 {
-        self.0.get() / norm
     }
 }

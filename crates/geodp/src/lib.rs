@@ -49,6 +49,7 @@ pub mod scores;
 pub mod select;
 pub mod statement;
 mod step;
+pub mod team;
 pub mod trained;
 pub mod trainer;
 pub mod watch;

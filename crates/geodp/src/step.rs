@@ -5,12 +5,12 @@
 //! is there for comparison, and for training without privacy.
 
 use crate::Error;
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Constant, Engine, EngineError, Weigh, WeightRule};
 use crate::importance::Scratch;
 use crate::plan::{Plan, Protection, Scaled};
 use crate::sampler::Sampler;
 use crate::watch::{StepView, Watch};
-use geodp_mechanism::clip::Sensitivity;
+use geodp_mechanism::clip::{ClipNorm, ClipRule, Sensitivity};
 use geodp_mechanism::perturb::mean_into;
 use geodp_mechanism::{Clip, NoiseSource, PolarState, Spread};
 use geodp_nn::{BatchOutcome, Grid};
@@ -54,30 +54,77 @@ impl StepContext<'_> {
     }
 }
 
-/// How the gradients of a batch are weighed: by a clipping rule, and kept by chance where IS says so.
+/// How the gradients of a batch are weighed, and by which public number their sum is divided.
 pub(crate) struct Weights {
-    /// Bounds the contributions; its sensitivity scales the noise.
-    pub(crate) clip: Clip,
-    /// Public denominator.
+    pub(crate) by: Weighing,
     pub(crate) denominator: u64,
-    /// Keeps the record at a place with a probability that depends on its norm.
-    pub(crate) keep: Option<KeepProbability>,
 }
 
-/// A rule whose weighted norm over C is the probability of a record to be kept, and a uniform number
-/// in [0, 1) for each place that decides.
-pub(crate) struct KeepProbability {
+/// By a clipping rule, and kept by chance where IS says so.
+pub(crate) enum Weighing {
+    /// By the plan's rule.
+    Clipped(Clip),
+    /// Kept by chance, and then of one length.
+    Kept(Kept),
+}
+
+/// A record is kept with the probability w(n)·n/C of `rule`, which the uniform number in [0, 1) at its
+/// place decides, and then contributes a vector as long as `length` says.
+pub(crate) struct Kept {
     pub(crate) rule: Clip,
+    pub(crate) length: Clip,
     pub(crate) uniforms: Vec<f64>,
 }
 
-impl Weights {
-    /// The weight of the record at `place`, whose gradient has this norm.
+impl Kept {
+    /// With contributions of this length.
+    pub(crate) fn new(rule: Clip, length: f64, uniforms: Vec<f64>) -> Result<Self, Error> {
+        Ok(Self { rule, length: Clip::new(OfLength(ClipNorm::new(length)?)), uniforms })
+    }
+}
+
+impl Weighing {
+    /// Bounds the contributions; its sensitivity scales the noise.
+    fn bound(&self) -> &Clip {
+        match self {
+            Self::Clipped(clip) => clip,
+            Self::Kept(kept) => &kept.length,
+        }
+    }
+}
+
+impl Weigh for Weighing {
     fn weight(&self, place: usize, norm: f64) -> f64 {
-        let kept = self.keep.as_ref().is_none_or(|KeepProbability { rule, uniforms }| {
-            uniforms[place] < rule.weight(norm) * norm / rule.sensitivity().get()
-        });
-        if kept { self.clip.weight(norm) } else { 0.0 }
+        match self {
+            Self::Clipped(clip) => clip.weight(norm),
+            Self::Kept(Kept { rule, length, uniforms }) => {
+                let kept = uniforms[place] < rule.weight(norm) * norm / rule.sensitivity().get();
+                if kept { length.weight(norm) } else { 0.0 }
+            }
+        }
+    }
+
+    fn rule(&self) -> Option<WeightRule<'_>> {
+        Some(match self {
+            Self::Clipped(_) => WeightRule::Clipped,
+            Self::Kept(Kept { length, uniforms, .. }) => {
+                WeightRule::Kept { length: length.sensitivity().get(), uniforms }
+            }
+        })
+    }
+}
+
+/// Every contribution has the length C.
+#[derive(Debug)]
+struct OfLength(ClipNorm);
+
+impl ClipRule for OfLength {
+    fn clip_norm(&self) -> ClipNorm {
+        self.0
+    }
+
+    fn weight(&self, norm: f64) -> f64 {
+        self.0.get() / norm
     }
 }
 
@@ -109,21 +156,23 @@ impl PrivateStep {
     ) -> Result<Released<'_>, Error> {
         let weights = self.draw(plan, at)?;
         let denominator = weights.as_ref().map_or(plan.batch, |weights| weights.denominator);
-        let sensitivity = weights.as_ref().map(|weights| weights.clip.sensitivity());
+        let sensitivity = weights.as_ref().map(|weights| weights.by.bound().sensitivity());
         let mechanism = self.scaled(plan, sensitivity, denominator, at.step)?;
-        let weight_of =
-            |place, norm| weights.as_ref().map_or(1.0, |weights| weights.weight(place, norm));
+        let weight_of: &dyn Weigh = match &weights {
+            Some(weights) => &weights.by,
+            None => &Constant(1.0),
+        };
         let (batch, gradient) = (&self.batch[..], &mut self.gradient[..]);
         let outcome = match (&mechanism, sensitivity) {
             (Some(Scaled::Exact(_)), Some(sensitivity)) => {
                 let grid = Grid::new(sensitivity.get())?;
                 self.exact.resize(gradient.len(), 0);
                 let outcome =
-                    at.engine.exact_sum(at.weights, batch, &weight_of, grid, &mut self.exact);
+                    at.engine.exact_sum(at.weights, batch, weight_of, grid, &mut self.exact);
                 mean_into(&self.exact, grid.step() / denominator as f64, gradient);
                 outcome
             }
-            (_, Some(_)) => at.engine.weighted_sum(at.weights, batch, &weight_of, gradient),
+            (_, Some(_)) => at.engine.weighted_sum(at.weights, batch, weight_of, gradient),
             (_, None) => at.engine.gradient_sum(at.weights, batch, gradient),
         }
         .map_err(|source| at.engine_error(source))?;
@@ -138,7 +187,7 @@ impl PrivateStep {
             weights: at.weights,
             batch,
             mean: gradient,
-            weight_of: &weight_of,
+            weight_of,
             sensitivity: sensitivity.map_or(0.0, Sensitivity::get),
             denominator,
             spread,
@@ -194,10 +243,9 @@ impl PrivateStep {
             return importance.draw(clip, total, at, &mut self.batch).map(Some);
         }
         self.sampler.draw(at.noise, at.step, &mut self.batch)?;
-        Ok(plan.protection.clip().map(|clip| Weights {
-            clip: clip.clone(),
-            denominator: plan.batch,
-            keep: None,
-        }))
+        Ok(plan
+            .protection
+            .clip()
+            .map(|clip| Weights { by: Weighing::Clipped(clip.clone()), denominator: plan.batch }))
     }
 }

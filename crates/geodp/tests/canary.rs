@@ -61,7 +61,7 @@ impl Engine for Canary {
         weight_of: WeightOf<'_>,
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError> {
-        Ok(self.sum(batch, weight_of, sum))
+        Ok(self.sum(batch, |place, norm| weight_of.weight(place, norm), sum))
     }
     fn mean_loss(&self, _weights: &[f32], _batch: &[u32]) -> Result<f64, EngineError> {
         Ok(1.0)

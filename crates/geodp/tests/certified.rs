@@ -42,7 +42,7 @@ impl Engine for Pull {
             let at = |z: usize| 1.0 + 0.1 * ((*record as f32 + z as f32) * 1.7).sin();
             let gradient: Vec<f32> = weights.iter().enumerate().map(|(z, w)| w - at(z)).collect();
             let norm = gradient.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
-            let weight = weight_of(place, norm) as f32;
+            let weight = weight_of.weight(place, norm) as f32;
             sum.iter_mut().zip(&gradient).for_each(|(s, g)| *s += weight * g);
             outcome.norms.push(norm as f32);
             outcome.losses.push((norm * norm / 2.0) as f32);

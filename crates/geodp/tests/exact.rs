@@ -47,7 +47,8 @@ impl Engine for InParts {
         weight_of: WeightOf<'_>,
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError> {
-        Ok(self.network.weighted_sum(weights, &Waves, batch, weight_of, sum)?)
+        let weight_of = |place: usize, norm: f64| weight_of.weight(place, norm);
+        Ok(self.network.weighted_sum(weights, &Waves, batch, &weight_of, sum)?)
     }
     fn exact_sum(
         &self,
@@ -61,7 +62,7 @@ impl Engine for InParts {
         let mut part_sum = vec![0; sum.len()];
         sum.fill(0);
         for (part, batch) in batch.chunks(len).enumerate().rev() {
-            let weight_of = |place, norm| weight_of(part * len + place, norm);
+            let weight_of = |place, norm| weight_of.weight(part * len + place, norm);
             self.network.exact_sum(weights, &Waves, batch, &weight_of, grid, &mut part_sum)?;
             sum.iter_mut().zip(&part_sum).for_each(|(sum, part)| *sum += part);
         }

@@ -113,9 +113,9 @@ impl Watch for Notes {
             Some(Spread::Coordinates { std }) => self.std = std,
             other => panic!("{other:?}"),
         }
-        self.weight_of_tenth = (view.weight_of)(0, 0.1);
+        self.weight_of_tenth = view.weight_of.weight(0, 0.1);
         for norm in [0.0, 0.1, 1.0, 1e6, f64::INFINITY, f64::NAN] {
-            let weight = (view.weight_of)(0, norm);
+            let weight = view.weight_of.weight(0, norm);
             self.longest = self.longest.max(if weight == 0.0 { 0.0 } else { weight * norm });
         }
         Ok(())

@@ -86,7 +86,7 @@ fn at_most_k_rows_are_used_and_steps_choose_anew() {
     for step in 0..40 {
         let choice = RowChoice::of(&noise, step).unwrap();
         let (mut rows, mut found) = (Vec::new(), vec![0.0; 3]);
-        units.choose(13, choice.get(), &mut rows);
+        units.choose(13, 13, choice.get(), &mut rows);
         assert_eq!(rows.len(), MOST_ROWS);
         let at_step = engine.at_step(choice).unwrap();
         at_step.sample_gradients(&weights, &[13], &mut found).unwrap();

@@ -127,7 +127,7 @@ fn a_step_is_the_sum_of_clipped_mean_gradients() {
             let mut expected = vec![0.0f64; network.dim()];
             for &unit in drawn {
                 let mut rows = Vec::new();
-                units.choose(unit, choice, &mut rows);
+                units.choose(unit, unit, choice, &mut rows);
                 assert!(rows.len() <= 3 && !rows.is_empty());
                 let mut of_unit = vec![0.0f64; network.dim()];
                 for row in &rows {
@@ -255,7 +255,7 @@ fn gradients_for_a_watch_are_those_of_the_step() {
             let mut sum = vec![0.0f32; dim];
             for (place, row) in rows.chunks(dim).enumerate() {
                 let length = norm(row.iter().map(|g| f64::from(*g)));
-                let weight = (view.weight_of)(place, length) as f32 / view.denominator as f32;
+                let weight = view.weight_of.weight(place, length) as f32 / view.denominator as f32;
                 sum.iter_mut().zip(row).for_each(|(s, g)| *s += weight * g);
             }
             let length = norm(view.mean.iter().map(|x| f64::from(*x)));

@@ -64,7 +64,7 @@ impl Engine for Given {
         weight_of: WeightOf<'_>,
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError> {
-        Ok(self.sum(batch, weight_of, sum))
+        Ok(self.sum(batch, |place, norm| weight_of.weight(place, norm), sum))
     }
     fn sample_gradients(
         &self,

@@ -10,7 +10,7 @@ use super::tally::Tally;
 use super::workspace::Workspace;
 use super::{Goal, Pass, WeightOf};
 use crate::layers::linear::OuterProducts;
-use crate::network::{BatchOutcome, Evaluation};
+use crate::network::BatchOutcome;
 use crate::simd::{Kernel, Vector};
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
@@ -61,13 +61,14 @@ pub(crate) trait Execute: Send + Sync {
         sum: &mut [i64],
     ) -> BatchOutcome;
 
-    fn evaluate(
+    /// The loss of each sample, and how many labels were the most probable class.
+    fn losses(
         &self,
         pass: Pass<'_>,
         weights: &[f32],
         batch: &[u32],
         probabilities: Option<&mut [f32]>,
-    ) -> Evaluation;
+    ) -> (Vec<f32>, usize);
 
     /// `gradients[sample of the batch][parameter]`.
     fn sample_gradients(
@@ -264,13 +265,13 @@ impl<V: Vector> Execute for Passes<V> {
         outcome
     }
 
-    fn evaluate(
+    fn losses(
         &self,
         mut pass: Pass<'_>,
         weights: &[f32],
         batch: &[u32],
         probabilities: Option<&mut [f32]>,
-    ) -> Evaluation {
+    ) -> (Vec<f32>, usize) {
         (pass.packed, pass.packed_of) = pass.layout.pack::<V>(weights);
         let len = stripe_len(batch.len(), V::LANES);
         let classes = pass.layout.classes;
@@ -299,9 +300,7 @@ impl<V: Vector> Execute for Passes<V> {
                 })
             })
             .sum();
-        let total: f64 = losses.iter().map(|&loss| f64::from(loss)).sum();
-        let mean_loss = if batch.is_empty() { 0.0 } else { total / batch.len() as f64 };
-        Evaluation { mean_loss, correct, count: batch.len() }
+        (losses, correct)
     }
 
     fn sample_gradients(

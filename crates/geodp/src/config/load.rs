@@ -24,6 +24,17 @@ pub struct Loaded {
     pub schema: Option<Schema>,
     /// All views of both, where the config has some.
     pub views: Option<LoadedViews>,
+    /// Where the training records stand among all of them, if they are a share.
+    pub share: Option<Share>,
+}
+
+/// A share of the training records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Number of its first unit.
+    pub first: usize,
+    /// Units of the whole.
+    pub of: usize,
 }
 
 /// Records in all their views, a unit each.
@@ -64,7 +75,7 @@ impl RunConfig {
     /// # Errors
     /// [`Error::Data`] with the file and what is wrong with it.
     pub fn load(&self, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Loaded, Error> {
-        self.load_as(&self.data, progress)
+        self.load_as(&self.data, progress, None)
     }
 
     /// As [`load`](Self::load), of a run in this folder: by its own copy of the schema, and with files
@@ -77,16 +88,39 @@ impl RunConfig {
         folder: &Path,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Loaded, Error> {
-        self.load_as(&self.data.seen_from(folder), progress)
+        self.load_as(&self.data.seen_from(folder), progress, None)
+    }
+
+    /// As [`load`](Self::load) or, with a folder, [`load_in`](Self::load_in), of one process of several
+    /// (`rank` of `size`): its share of the training records, whose features alone are computed. Test
+    /// records are rank 0's.
+    pub(crate) fn load_share(
+        &self,
+        folder: Option<&Path>,
+        progress: &(dyn Fn(usize, usize) + Sync),
+        seat: (usize, usize),
+    ) -> Result<Loaded, Error> {
+        let data = folder.map_or(self.data.clone(), |folder| self.data.seen_from(folder));
+        self.load_as(&data, progress, Some(seat))
     }
 
     fn load_as(
         &self,
         data: &DataConfig,
         progress: &(dyn Fn(usize, usize) + Sync),
+        seat: Option<(usize, usize)>,
     ) -> Result<Loaded, Error> {
         let mut loaded = data.load()?;
         let split = &mut loaded.split;
+        if let Some((rank, size)) = seat {
+            let of = split.train.unit_count();
+            let own = crate::team::share(of, rank, size);
+            loaded.share = Some(Share { first: own.start, of });
+            split.train = split.train.share(own)?;
+            if rank > 0 {
+                split.test = split.test.subset(&[])?;
+            }
+        }
         if let Some(spec) = &self.views {
             let viewed = |data: &Dataset| -> Result<(Viewed, Units), Error> {
                 let mut viewed = Viewed::new(spec, data.clone())?;
@@ -157,7 +191,7 @@ impl DataConfig {
                 split(train, test, *holdout)?
             }
         };
-        Ok(Loaded { split, imported, schema: declared, views: None })
+        Ok(Loaded { split, imported, schema: declared, views: None, share: None })
     }
 }
 

@@ -5,10 +5,10 @@
 //! chose of it, and it is ḡ_u that is weighed. Loss and accuracy on held-out records are of rows, or of
 //! the mean probabilities of a record's views.
 
-use super::{Engine, EngineError, RowChoice, WeightOf};
+use super::{Constant, Engine, EngineError, RowChoice, WeightOf};
 use crate::plan::Facts;
 use geodp_data::Units;
-use geodp_nn::{BatchOutcome, Evaluation, Grid, Network, Samples};
+use geodp_nn::{BatchOutcome, Evaluation, Grid, Network, Samples, mean_loss};
 
 /// A network, its private training records, and held-out ones.
 #[derive(Clone, Copy)]
@@ -19,6 +19,8 @@ pub struct NetworkEngine<'a> {
     units: Option<&'a Units>,
     test_units: Option<&'a Units>,
     choice: RowChoice,
+    /// Number of the first unit among all, where these are a share.
+    first: u32,
 }
 
 /// The rows of a batch of units, unit after unit.
@@ -42,7 +44,7 @@ impl<'a> NetworkEngine<'a> {
         test: Option<&'a dyn Samples>,
     ) -> Self {
         let choice = RowChoice::default();
-        Self { network, train, test, units: None, test_units: None, choice }
+        Self { network, train, test, units: None, test_units: None, choice, first: 0 }
     }
 
     /// The same with the rows of `train` in units: those are what is counted, drawn and bounded.
@@ -57,23 +59,34 @@ impl<'a> NetworkEngine<'a> {
         Self { test_units: Some(test_units), ..self }
     }
 
+    /// The same as a share of more units: its first one has this number among all.
+    pub(crate) fn numbered_from(self, first: u32) -> Self {
+        Self { first, ..self }
+    }
+
     /// The engine of one step; `None` where all steps use the same rows.
     pub(crate) fn at(self, choice: RowChoice) -> Option<Self> {
         self.units.map(|_| Self { choice, ..self })
     }
 
-    /// The mean over units of the mean loss of their rows.
-    fn mean_unit_loss(&self, weights: &[f32], chosen: &ChosenRows) -> Result<f64, geodp_nn::Error> {
-        let (units, mut unread) = (chosen.units(), vec![0.0; self.network.dim()]);
+    /// The loss of each record of the batch; of a unit, the mean over its rows.
+    pub(crate) fn losses(
+        &self,
+        weights: &[f32],
+        batch: &[u32],
+    ) -> Result<Vec<f32>, geodp_nn::Error> {
+        let Some(units) = self.units else {
+            return self.network.losses(weights, self.train, batch);
+        };
+        let (chosen, mut unread) = (self.choose(units, batch)?, vec![0.0; self.network.dim()]);
         let outcome = self.network.weighted_unit_sum(
             weights,
             self.train,
-            &units,
+            &chosen.units(),
             &|_, _| 0.0,
             &mut unread,
         )?;
-        let total: f64 = outcome.losses.iter().map(|loss| f64::from(*loss)).sum();
-        Ok(total / units.len().max(1) as f64)
+        Ok(outcome.losses)
     }
 
     fn choose(&self, units: &Units, batch: &[u32]) -> Result<ChosenRows, geodp_nn::Error> {
@@ -82,7 +95,7 @@ impl<'a> NetworkEngine<'a> {
             if unit as usize >= units.len() {
                 return Err(geodp_nn::Error::Index { index: unit, samples: units.len() });
             }
-            units.choose(unit, self.choice.get(), &mut chosen.rows);
+            units.choose(unit, self.first + unit, self.choice.get(), &mut chosen.rows);
             chosen.ends.push(chosen.rows.len());
         }
         Ok(chosen)
@@ -106,12 +119,13 @@ impl Engine for NetworkEngine<'_> {
         weight_of: WeightOf<'_>,
         sum: &mut [f32],
     ) -> Result<BatchOutcome, EngineError> {
+        let weight_of = |place: usize, norm: f64| weight_of.weight(place, norm);
         let Some(units) = self.units else {
-            return Ok(self.network.weighted_sum(weights, self.train, batch, weight_of, sum)?);
+            return Ok(self.network.weighted_sum(weights, self.train, batch, &weight_of, sum)?);
         };
         let chosen = self.choose(units, batch)?;
         let units = chosen.units();
-        Ok(self.network.weighted_unit_sum(weights, self.train, &units, weight_of, sum)?)
+        Ok(self.network.weighted_unit_sum(weights, self.train, &units, &weight_of, sum)?)
     }
 
     fn exact_sum(
@@ -122,12 +136,15 @@ impl Engine for NetworkEngine<'_> {
         grid: Grid,
         sum: &mut [i64],
     ) -> Result<BatchOutcome, EngineError> {
+        let weight_of = |place: usize, norm: f64| weight_of.weight(place, norm);
         let Some(units) = self.units else {
-            return Ok(self.network.exact_sum(weights, self.train, batch, weight_of, grid, sum)?);
+            return Ok(self
+                .network
+                .exact_sum(weights, self.train, batch, &weight_of, grid, sum)?);
         };
         let chosen = self.choose(units, batch)?;
         let units = chosen.units();
-        Ok(self.network.exact_unit_sum(weights, self.train, &units, weight_of, grid, sum)?)
+        Ok(self.network.exact_unit_sum(weights, self.train, &units, &weight_of, grid, sum)?)
     }
 
     fn gradient_sum(
@@ -138,7 +155,7 @@ impl Engine for NetworkEngine<'_> {
     ) -> Result<BatchOutcome, EngineError> {
         match self.units {
             None => Ok(self.network.gradient_sum(weights, self.train, batch, sum)?),
-            Some(_) => self.weighted_sum(weights, batch, &|_, _| 1.0, sum),
+            Some(_) => self.weighted_sum(weights, batch, &Constant(1.0), sum),
         }
     }
 
@@ -165,10 +182,7 @@ impl Engine for NetworkEngine<'_> {
     }
 
     fn mean_loss(&self, weights: &[f32], batch: &[u32]) -> Result<f64, EngineError> {
-        match self.units {
-            None => Ok(self.network.evaluate(weights, self.train, batch)?.mean_loss),
-            Some(units) => Ok(self.mean_unit_loss(weights, &self.choose(units, batch)?)?),
-        }
+        Ok(mean_loss(&self.losses(weights, batch)?))
     }
 
     fn evaluate(&self, weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {

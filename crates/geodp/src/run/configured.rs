@@ -1,15 +1,19 @@
 //! The engine that a config describes: its records loaded, its network built.
 
 use crate::Error;
-use crate::config::{Imported, Loaded, LoadedViews, RunConfig};
+use crate::config::{Imported, Loaded, LoadedViews, RunConfig, Share};
 use crate::engine::{About, Baseline, Engine, EngineError, NetworkEngine, RowChoice, WeightOf};
 use crate::model_file::ModelFile;
 use crate::plan::Facts;
+use crate::run::identity;
 use crate::scores::Errors;
+use crate::team::{self, Found, Joined, Leader, SentClip};
+use geodp_account::Arithmetic;
 use geodp_data::Split;
 use geodp_data::table::Schema;
 use geodp_nn::{BatchOutcome, Evaluation, Grid, Network};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Seed of the initial weights: public, and the same for all runs, so that mechanisms compare.
 const INITIAL_WEIGHTS_SEED: u64 = 0;
@@ -22,6 +26,9 @@ pub struct Configured {
     pub(crate) schema: Option<Schema>,
     views: Option<LoadedViews>,
     pub(crate) network: Network,
+    share: Option<Share>,
+    /// The other processes, where this is the first of several.
+    leader: Option<Arc<Leader>>,
 }
 
 impl Configured {
@@ -50,8 +57,46 @@ impl Configured {
         Self::of(config, loaded)
     }
 
+    /// The share of one process of several; `seat` is its rank and their number.
+    pub(crate) fn load_share(
+        folder: Option<&Path>,
+        config: RunConfig,
+        progress: &(dyn Fn(usize, usize) + Sync),
+        seat: (usize, usize),
+    ) -> Result<Self, Error> {
+        let loaded = config.load_share(folder, progress, seat)?;
+        Self::of(config, loaded)
+    }
+
+    /// The same as [`load`](Self::load) or, with a folder, [`load_in`](Self::load_in), together with the
+    /// other processes of `leader`, each of which loads its share.
+    pub(crate) fn load_with(
+        leader: Arc<Leader>,
+        folder: Option<&Path>,
+        config: RunConfig,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Self, Error> {
+        team::check(&config)?;
+        let seen = folder.map(|folder| folder.to_string_lossy().into_owned());
+        leader.begin(&config.to_toml()?, seen.as_deref())?;
+        let own = Self::load_share(folder, config, progress, (0, leader.size()));
+        let found = own.as_ref().ok().map(Self::found).transpose()?;
+        leader.agree(found.as_ref())?;
+        Ok(Self { leader: Some(leader), ..own? })
+    }
+
+    /// What all processes must have found alike.
+    pub(crate) fn found(&self) -> Result<Found, Error> {
+        Ok(Found {
+            fingerprint: self.fingerprint(),
+            units: self.share.map_or(self.split.train.unit_count(), |share| share.of) as u64,
+            dim: self.network.dim() as u64,
+            machine: identity::machine(Arithmetic::Exact),
+        })
+    }
+
     fn of(config: RunConfig, loaded: Loaded) -> Result<Self, Error> {
-        let Loaded { split, imported, schema, views } = loaded;
+        let Loaded { split, imported, schema, views, share } = loaded;
         let network = config.model.spec(&split.train).build()?;
         let fits = |what: &str, model: usize, data: usize| {
             if model == data {
@@ -77,7 +122,13 @@ impl Configured {
                 )));
             }
         }
-        Ok(Self { config, split, imported, schema, views, network })
+        Ok(Self { config, split, imported, schema, views, network, share, leader: None })
+    }
+
+    /// Fills in what the config leaves to the records.
+    pub(crate) fn complete_config(&mut self) {
+        let units = self.share.map_or(self.split.train.unit_count(), |share| share.of);
+        self.config.complete_for(units as u64, self.split.train.input_len());
     }
 
     /// The text of the table's schema.
@@ -90,8 +141,31 @@ impl Configured {
         &self.split
     }
 
-    fn engine(&self) -> NetworkEngine<'_> {
-        match &self.views {
+    /// The engine of all records, wherever they are.
+    fn engine(&self) -> Box<dyn Engine + '_> {
+        let (local, choice) = (self.local(), RowChoice::default());
+        let (Some(leader), Some(share)) = (&self.leader, self.share) else {
+            return Box::new(local);
+        };
+        Box::new(self.joined(local, leader, share, choice))
+    }
+
+    fn joined<'a>(
+        &self,
+        local: NetworkEngine<'a>,
+        leader: &'a Leader,
+        share: Share,
+        choice: RowChoice,
+    ) -> Joined<'a> {
+        let privacy = &self.config.privacy;
+        let clip = privacy.clip_norm.map(|clip_norm| SentClip { kind: privacy.clip, clip_norm });
+        Joined { local, leader, clip, units: share.of, choice }
+    }
+
+    /// The engine of this process's records.
+    pub(crate) fn local(&self) -> NetworkEngine<'_> {
+        let first = self.share.map_or(0, |share| share.first) as u32;
+        let engine = match &self.views {
             None => {
                 let train = &self.split.train;
                 let rows = NetworkEngine::new(&self.network, train, Some(&self.split.test));
@@ -102,7 +176,8 @@ impl Configured {
                     .with_units(units)
                     .averaging(test_units)
             }
-        }
+        };
+        engine.numbered_from(first)
     }
 }
 
@@ -112,7 +187,11 @@ impl Engine for Configured {
     }
 
     fn at_step(&self, choice: RowChoice) -> Option<Box<dyn Engine + '_>> {
-        self.engine().at(choice).map(|engine| Box::new(engine) as Box<dyn Engine>)
+        let local = self.local().at(choice)?;
+        let (Some(leader), Some(share)) = (&self.leader, self.share) else {
+            return Some(Box::new(local));
+        };
+        Some(Box::new(self.joined(local, leader, share, choice)))
     }
 
     fn weighted_sum(

@@ -15,10 +15,12 @@ use crate::engine::Engine;
 use crate::optimizer::Optimizer;
 use crate::params::{PrivacyParams, TrainParams};
 use crate::plan::Plan;
+use crate::team::Leader;
 use geodp_account::Ledger;
 use geodp_mechanism::NoiseSource;
 use serde::Serialize;
 use std::path::Path;
+use std::sync::Arc;
 
 impl Run {
     /// Fills in what the config leaves open and checks everything, then makes the folder and writes
@@ -28,22 +30,28 @@ impl Run {
     /// A bad config or data file (nothing is written then), a folder that holds a run already, a
     /// failed write.
     pub fn create(folder: &Path, config: RunConfig) -> Result<Self, Error> {
-        Self::create_showing(folder, config, &|_, _| ())
+        Self::create_among(None, folder, config, &|_, _| ())
     }
 
-    /// The same; `progress` is told how many of how many features are computed, from any thread.
+    /// The same; `progress` is told how many of how many features are computed, from any thread. With a
+    /// `leader`, this is the first of several processes that train together ([`crate::team`]).
     ///
     /// # Errors
-    /// As [`create`](Self::create).
-    pub fn create_showing(
+    /// As [`create`](Self::create); a process that fails or has other data; what several processes
+    /// cannot do.
+    pub fn create_among(
+        leader: Option<Arc<Leader>>,
         folder: &Path,
         mut config: RunConfig,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Self, Error> {
         config.complete();
         config.data = config.data.absolute()?;
-        let mut engine = Configured::load(config, progress)?;
-        engine.config.complete_on(&engine.split.train);
+        let mut engine = match leader {
+            None => Configured::load(config, progress)?,
+            Some(leader) => Configured::load_with(leader, None, config, progress)?,
+        };
+        engine.complete_config();
         let text = engine.config.to_toml()?;
         let plan = plan_of(&engine)?;
         let schema = engine.schema_text().map(str::to_owned);
@@ -55,14 +63,16 @@ impl Run {
     /// # Errors
     /// [`Error::NotResumable`] with the reason, [`Error::Damaged`] with the file, a folder in use.
     pub fn resume(folder: &Path) -> Result<Self, Error> {
-        Self::resume_showing(folder, &|_, _| ())
+        Self::resume_among(None, folder, &|_, _| ())
     }
 
-    /// The same, with `progress` as in [`create_showing`](Self::create_showing).
+    /// The same, with `progress` and `leader` as in [`create_among`](Self::create_among). It need not be
+    /// as many processes as before.
     ///
     /// # Errors
-    /// As [`resume`](Self::resume).
-    pub fn resume_showing(
+    /// As [`resume`](Self::resume); a process that fails or has other data.
+    pub fn resume_among(
+        leader: Option<Arc<Leader>>,
         folder: &Path,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Self, Error> {
@@ -75,7 +85,10 @@ impl Run {
             let ledger = Ledger::read(&folder.join("ledger.jsonl"))?;
             identity::check_folder(folder, &text, &ledger, &position)?;
         }
-        let engine = Configured::load_in(folder, config, progress)?;
+        let engine = match leader {
+            None => Configured::load_in(folder, config, progress)?,
+            Some(leader) => Configured::load_with(leader, Some(folder), config, progress)?,
+        };
         let plan = plan_of(&engine)?;
         Self::resume_as(folder, lock, text, plan, engine)
     }

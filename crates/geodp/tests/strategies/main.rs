@@ -60,7 +60,7 @@ impl Engine for Points {
         for (place, record) in batch.iter().enumerate() {
             let gradient = self.gradient(weights, *record);
             let norm = norm(&gradient);
-            let weight = weight_of(place, norm);
+            let weight = weight_of.weight(place, norm);
             total.iter_mut().zip(&gradient).for_each(|(t, g)| *t += weight * g);
             outcome.norms.push(norm as f32);
             outcome.losses.push((norm * norm / 2.0) as f32);

@@ -28,7 +28,7 @@ impl Watch for Notes {
         for (place, record) in view.batch.iter().enumerate() {
             view.engine.gradient_sum(view.weights, &[*record], &mut gradient).unwrap();
             let norm = norm(&gradient.iter().map(|g| f64::from(*g)).collect::<Vec<_>>());
-            let weight = (view.weight_of)(place, norm);
+            let weight = view.weight_of.weight(place, norm);
             assert!(weight * norm <= view.sensitivity * (1.0 + 1e-6), "{weight}·{norm}");
             kept.extend((weight > 0.0).then_some(*record));
         }

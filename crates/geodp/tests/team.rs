@@ -1,0 +1,252 @@
+//! One training in several processes has the bits of one: the same weights, ledger and statement.
+//!
+//! The processes are threads here, linked by channels; geodp-mpi links real ones.
+
+use geodp::config::{DataConfig, ModelConfig, RunConfig};
+use geodp::importance::ImportanceParams;
+use geodp::params::{ClipKind, Mechanism};
+use geodp::run::{Ended, Run};
+use geodp::select::SelectParams;
+use geodp::team::{Leader, Link, LinkError, serve};
+use geodp::watch::{Observer, Progress, Silent};
+use geodp_account::Arithmetic;
+use geodp_data::{FeatureSpec, ViewSpec};
+use geodp_mechanism::PolarSettings;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+/// A thread's end of the channels to all others.
+struct Threads {
+    rank: usize,
+    to: Vec<Mutex<Sender<Vec<u8>>>>,
+    from: Vec<Mutex<Receiver<Vec<u8>>>>,
+}
+
+/// The ends of `size` threads.
+fn threads(size: usize) -> Vec<Threads> {
+    let mut ends: Vec<Threads> =
+        (0..size).map(|rank| Threads { rank, to: Vec::new(), from: Vec::new() }).collect();
+    for from in 0..size {
+        for end in 0..size {
+            let (sender, receiver) = channel();
+            ends[from].to.push(Mutex::new(sender));
+            ends[end].from.push(Mutex::new(receiver));
+        }
+    }
+    ends
+}
+
+impl Link for Threads {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+    fn size(&self) -> usize {
+        self.to.len()
+    }
+    fn send(&self, to: usize, bytes: &[u8]) -> Result<(), LinkError> {
+        let sent = self.to[to].lock().unwrap().send(bytes.to_vec());
+        sent.map_err(|_| LinkError(format!("thread {to} is gone")))
+    }
+    fn receive(&self, from: usize) -> Result<Vec<u8>, LinkError> {
+        let received = self.from[from].lock().unwrap().recv();
+        received.map_err(|_| LinkError(format!("thread {from} is gone")))
+    }
+    fn broadcast(&self, values: &mut [f32]) -> Result<(), LinkError> {
+        if self.rank == 0 {
+            let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+            return (1..self.size()).try_for_each(|rank| self.send(rank, &bytes));
+        }
+        let bytes = self.receive(0)?;
+        for (value, bytes) in values.iter_mut().zip(bytes.as_chunks().0) {
+            *value = f32::from_le_bytes(*bytes);
+        }
+        Ok(())
+    }
+    fn sum_to_first(&self, values: &mut [i64]) -> Result<(), LinkError> {
+        if self.rank > 0 {
+            return self.send(0, &values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>());
+        }
+        // From the last to the first: the order of integers does not matter.
+        for rank in (1..self.size()).rev() {
+            let bytes = self.receive(rank)?;
+            for (value, bytes) in values.iter_mut().zip(bytes.as_chunks().0) {
+                *value += i64::from_le_bytes(*bytes);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Stops a run after so many steps of this call.
+struct StopAt<'a>(u64, &'a AtomicBool);
+
+impl Observer for StopAt<'_> {
+    fn on_step(&mut self, progress: &Progress) {
+        if progress.step >= self.0 {
+            self.1.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Begins or resumes the run in `folder` with `size` threads, up to step `until`.
+fn train(
+    size: usize,
+    folder: &Path,
+    config: Option<&RunConfig>,
+    until: u64,
+) -> Result<Ended, String> {
+    let mut ends = threads(size);
+    let workers: Vec<_> = ends
+        .drain(1..)
+        .map(|link| std::thread::spawn(move || serve(&link).map_err(|error| error.to_string())))
+        .collect();
+    let leader = Leader::new(Arc::new(ends.remove(0)));
+    let progress = |_, _| ();
+    let run = match config {
+        Some(config) => Run::create_among(Some(leader), folder, config.clone(), &progress),
+        None => Run::resume_among(Some(leader), folder, &progress),
+    };
+    let stop = AtomicBool::new(false);
+    let ended = run.and_then(|run| run.execute(&mut Silent, &mut StopAt(until, &stop), &stop));
+    for worker in workers {
+        worker.join().unwrap().unwrap();
+    }
+    ended.map_err(|error| error.to_string())
+}
+
+fn config(change: fn(&mut RunConfig)) -> RunConfig {
+    let mut config = RunConfig::mnist();
+    config.data =
+        DataConfig::Mnist { labels: Some(vec![0, 1]), unit_scaling: false, holdout: None };
+    config.model = ModelConfig::Logistic;
+    config.features = None;
+    config.privacy.epsilon = None;
+    config.privacy.noise_multiplier = Some(1.0);
+    (config.train.batch, config.train.steps, config.train.epochs) = (Some(96), Some(6), None);
+    (config.train.seed, config.train.checkpoint_every) = (Some(3), Some(2));
+    change(&mut config);
+    config
+}
+
+fn files(folder: &Path) -> [Vec<u8>; 2] {
+    ["model.safetensors", "statement.json"].map(|name| std::fs::read(folder.join(name)).unwrap())
+}
+
+/// Mechanisms, strategies, units and features: any number of processes, the bits of one.
+#[test]
+fn any_number_of_processes_has_the_bits_of_one() {
+    type Route = (&'static str, fn(&mut RunConfig));
+    let routes: [Route; 7] = [
+        ("dp", |_| ()),
+        ("geodp", |c| c.privacy.mechanism = Mechanism::Geodp { beta: 0.1 }),
+        ("certified", |c| {
+            c.privacy.mechanism = Mechanism::GeodpCertified(PolarSettings::default());
+            c.privacy.clip = ClipKind::Psac;
+        }),
+        ("importance", |c| c.privacy.importance = Some(ImportanceParams::default())),
+        ("select", |c| c.privacy.select = Some(SelectParams { batch: 64, ..Default::default() })),
+        ("views", |c| c.views = Some(ViewSpec { flip: true, shift: 1, each_step: Some(2) })),
+        ("features", |c| {
+            c.data = DataConfig::Mnist {
+                labels: Some(vec![0, 1]),
+                unit_scaling: false,
+                holdout: Some(12_000),
+            };
+            c.features = Some(FeatureSpec::scattering());
+        }),
+    ];
+    for (name, change) in routes {
+        let (folder, config) = (tempfile::tempdir().unwrap(), config(change));
+        let one = folder.path().join("one");
+        geodp::train(config.clone(), &one).unwrap();
+        for size in [1, 2, 3] {
+            let path = folder.path().join(size.to_string());
+            let ended = train(size, &path, Some(&config), u64::MAX).unwrap();
+            assert!(matches!(ended, Ended::Finished(_)));
+            assert!(files(&path) == files(&one), "{name}: {size} processes gave other bits");
+        }
+    }
+}
+
+/// Stopped in the middle and resumed by another number of processes: the same end.
+#[test]
+fn a_run_is_resumed_by_any_number_of_processes() {
+    let (folder, config) = (tempfile::tempdir().unwrap(), config(|_| ()));
+    let (one, several) = (folder.path().join("one"), folder.path().join("several"));
+    geodp::train(config.clone(), &one).unwrap();
+    assert!(matches!(train(3, &several, Some(&config), 2), Ok(Ended::Interrupted { .. })));
+    assert!(matches!(train(2, &several, None, 4), Ok(Ended::Interrupted { .. })));
+    assert!(matches!(train(1, &several, None, u64::MAX), Ok(Ended::Finished(_))));
+    assert!(files(&several) == files(&one));
+}
+
+/// What several processes cannot do with the bits of one is refused before anything is made.
+#[test]
+fn what_depends_on_the_order_is_refused_with_the_reason() {
+    type Case = (fn(&mut RunConfig), &'static str);
+    let cases: [Case; 3] = [
+        (|c| c.privacy.arithmetic = Some(Arithmetic::FloatingPoint), "floating point"),
+        (
+            |c| {
+                c.privacy = Default::default();
+                c.privacy.mechanism = Mechanism::None;
+            },
+            "without privacy",
+        ),
+        (|c| c.train.measure = Some(10), "measure in one process"),
+    ];
+    for (change, word) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        let error = train(2, &path, Some(&config(change)), u64::MAX).unwrap_err();
+        assert!(error.contains(word), "{error}");
+        assert!(!path.exists());
+    }
+}
+
+/// A process whose link hands it another config loads other data: refused before any step.
+struct Meddling(Threads);
+
+impl Link for Meddling {
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+    fn send(&self, to: usize, bytes: &[u8]) -> Result<(), LinkError> {
+        self.0.send(to, bytes)
+    }
+    fn receive(&self, from: usize) -> Result<Vec<u8>, LinkError> {
+        let mut bytes = self.0.receive(from)?;
+        let (told, other) =
+            (&b"labels = [\n    0,\n    1,\n]"[..], &b"labels = [\n    0,\n    2,\n]"[..]);
+        if let Some(at) = bytes.windows(told.len()).position(|window| window == told) {
+            bytes[at..at + told.len()].copy_from_slice(other);
+        }
+        Ok(bytes)
+    }
+    fn broadcast(&self, values: &mut [f32]) -> Result<(), LinkError> {
+        self.0.broadcast(values)
+    }
+    fn sum_to_first(&self, values: &mut [i64]) -> Result<(), LinkError> {
+        self.0.sum_to_first(values)
+    }
+}
+
+#[test]
+fn other_data_in_another_process_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let mut ends = threads(2);
+    let link = Meddling(ends.pop().unwrap());
+    let worker = std::thread::spawn(move || serve(&link));
+    let leader = Leader::new(Arc::new(ends.remove(0)));
+    let made = Run::create_among(Some(leader), &path, config(|_| ()), &|_, _| ());
+    let error = made.err().unwrap().to_string();
+    worker.join().unwrap().unwrap();
+    assert!(error.contains("process 1: it has other training data"), "{error}");
+    assert!(!path.exists());
+}
