@@ -3,6 +3,7 @@
 use geodp::config::Imported;
 use geodp::config::TestIs;
 use geodp::run::{Finished, Run};
+use geodp::team::TeamTraffic;
 use geodp_audit::record_loss::RecordLossSummary;
 use geodp_report::format;
 use std::path::Path;
@@ -55,6 +56,8 @@ pub(crate) struct ForOwner<'a> {
     pub(crate) measured: Option<&'a RecordLossSummary>,
     /// What reading did to tables.
     pub(crate) imported: &'a [Imported],
+    /// What went between processes in this call, and how many steps were made in it.
+    pub(crate) traffic: Option<(TeamTraffic, u64)>,
 }
 
 /// Accuracy, statement and where everything is.
@@ -74,6 +77,11 @@ pub(crate) fn print(
             "statement": finished.statement,
             "measured": owner.measured,
             "imported": owner.imported,
+            "traffic": owner.traffic.map(|(traffic, steps)| serde_json::json!({
+                "processes": traffic.processes,
+                "messages_per_step": traffic.messages as f64 / steps.max(1) as f64,
+                "bytes_per_step": traffic.bytes as f64 / steps.max(1) as f64,
+            })),
             "seconds": seconds,
             "samples_per_second": rate,
         });
@@ -102,6 +110,13 @@ pub(crate) fn print(
     }
     let time = format::duration(std::time::Duration::from_secs_f64(seconds));
     println!("time           {time}, {} samples/s", format::count(rate as u64));
+    if let Some((traffic, steps)) = owner.traffic {
+        println!(
+            "processes      {}, {} kB a step between them",
+            traffic.processes,
+            format::count(traffic.bytes / steps.max(1) / 1000)
+        );
+    }
     println!("results        {}", folder.join("report.html").display());
     Ok(())
 }

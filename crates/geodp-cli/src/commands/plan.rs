@@ -7,6 +7,7 @@
 use crate::commands::account::{Release, misses, print};
 use crate::failure::{bad_input, classify};
 use geodp::plan::Facts;
+use geodp::team::cost::{Network, StepCost, StepSize};
 use geodp::{Plan, PlanParams, Statement};
 use geodp_account::{Adjacency, Claim, rounded_up};
 use serde::Serialize;
@@ -38,6 +39,22 @@ pub(crate) struct Args {
     steps: Option<u64>,
     #[command(flatten)]
     release: Release,
+    /// Also model a step over so many processes (docs/cluster.md).
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u64).range(1..=100_000),
+          requires = "parameters")]
+    ranks: Option<u64>,
+    /// Parameters of the model.
+    #[arg(long, value_name = "D", requires = "ranks")]
+    parameters: Option<u64>,
+    /// Bandwidth between processes, in GB/s.
+    #[arg(long, value_name = "GB/S", default_value_t = 1.25, requires = "ranks")]
+    bandwidth: f64,
+    /// Latency of a message, in microseconds.
+    #[arg(long, value_name = "µS", default_value_t = 50.0, requires = "ranks")]
+    latency: f64,
+    /// Records a second that one process computes: what `geodp train` prints at its end.
+    #[arg(long, value_name = "R", default_value_t = 40_000.0, requires = "ranks")]
+    speed: f64,
 }
 
 /// Budgets shown beside the one asked for.
@@ -56,6 +73,15 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     delta_of_misses: Option<f64>,
     budgets: Vec<Row>,
+    /// A model, not a measurement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processes: Option<Processes>,
+}
+
+#[derive(Serialize)]
+struct Processes {
+    asked: StepCost,
+    best: StepCost,
 }
 
 #[derive(Serialize)]
@@ -83,6 +109,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
             Ok(Row { epsilon, noise_multiplier })
         })
         .collect::<anyhow::Result<Vec<Row>>>()?;
+    let processes = processes(&args)?;
     let sample_rate = plan.sample_rate();
     if json {
         let report = Report {
@@ -95,6 +122,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
             claims: statement.claims,
             delta_of_misses,
             budgets,
+            processes,
         };
         println!("{}", serde_json::to_string_pretty(&report)?);
         return Ok(());
@@ -109,7 +137,45 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
         let sigma = rounded_up(row.noise_multiplier);
         println!("  {:>1$}   {sigma}", row.epsilon, kind.len() + 8);
     }
+    if let Some(processes) = processes {
+        print_processes(&processes);
+    }
     Ok(())
+}
+
+/// What a step over several processes costs, by the model.
+fn processes(args: &Args) -> anyhow::Result<Option<Processes>> {
+    let (Some(ranks), Some(dim)) = (args.ranks, args.parameters) else { return Ok(None) };
+    for (flag, value) in
+        [("--bandwidth", args.bandwidth), ("--latency", args.latency), ("--speed", args.speed)]
+    {
+        if !(value.is_finite() && value > 0.0) {
+            return Err(bad_input(format!("{flag} is {value}; it must be a number > 0")));
+        }
+    }
+    let network = Network { bandwidth: 1e9 * args.bandwidth, latency: 1e-6 * args.latency };
+    let step = StepSize { dim, batch: args.batch, records_per_second: args.speed };
+    let (asked, best) =
+        (StepCost::of(step, network, ranks), StepCost::best(step, network, MOST_RANKS.max(ranks)));
+    Ok(Some(Processes { asked, best }))
+}
+
+/// The largest number of processes that the model is asked about on its own.
+const MOST_RANKS: u64 = 4096;
+
+fn print_processes(Processes { asked, best }: &Processes) {
+    println!("\na step over processes, by the model of docs/cluster.md (not measured):");
+    println!("  processes   messages   kB a step   computing ms   link ms");
+    for cost in [asked, best] {
+        let StepCost { processes, messages, bytes, computing, link } = *cost;
+        println!(
+            "  {processes:>9}   {messages:>8}   {:>9.1}   {:>12.2}   {:>7.2}",
+            bytes as f64 / 1e3,
+            1e3 * computing,
+            1e3 * link
+        );
+    }
+    println!("  more than {} do not pay", best.processes);
 }
 
 /// The plan of a training with this target.

@@ -5,9 +5,12 @@ use crate::failure::{Stopped, bad_input, classify};
 use crate::progress::{FeatureBar, TrainingBar};
 use crate::{interrupt, summary};
 use geodp::run::{Ended, Run};
+use geodp::team::serve;
 use geodp_audit::measure::Measure;
 use geodp_mechanism::NoiseSource;
+use geodp_mpi::Seat;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Train a model privately, or resume a training.
 #[derive(Debug, clap::Args)]
@@ -38,13 +41,20 @@ pub(crate) struct Args {
     threads: Option<u64>,
 }
 
-pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
+pub(crate) fn run(args: Args, seat: &Seat, json: bool) -> anyhow::Result<()> {
+    let leader = match seat {
+        Seat::Alone => None,
+        Seat::Leader(leader) => Some(Arc::clone(leader)),
+        // What goes wrong with its records is told to the first process, which says it.
+        Seat::Worker(link) => return Ok(in_pool(args.threads, || serve(&**link))??),
+    };
+    let team = leader.clone();
     let features = FeatureBar::new(json);
     let show = |done, total| features.show(done, total);
     let run = match &args.resume {
         Some(folder) => {
             args.settings.refuse_all("--resume continues a run as it was planned")?;
-            Run::resume_showing(folder, &show).map_err(classify)?
+            Run::resume_among(leader, folder, &show).map_err(classify)?
         }
         None => {
             let mut config = args.settings.config()?;
@@ -53,11 +63,11 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
                 Some(folder) => folder,
                 None => next_folder("train")?,
             };
-            Run::create_showing(&folder, config, &show).map_err(classify)?
+            Run::create_among(leader, &folder, config, &show).map_err(classify)?
         }
     };
     features.finish();
-    let folder = run.folder().to_owned();
+    let (folder, first_step) = (run.folder().to_owned(), run.steps_done());
     let stop = interrupt::flag()?;
     let mut bar = TrainingBar::new(run.plan(), run.steps_done(), "", json);
     if !json {
@@ -75,7 +85,12 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
                 Some(measure) => measure.summary(&plan).map_err(bad_input)?,
                 None => None,
             };
-            let owner = summary::ForOwner { measured: measured.as_ref(), imported: &imported };
+            let steps = plan.steps() - first_step;
+            let owner = summary::ForOwner {
+                measured: measured.as_ref(),
+                imported: &imported,
+                traffic: team.map(|leader| (leader.traffic(), steps)),
+            };
             summary::print(&finished, &owner, &folder, json)
         }
         Ended::Interrupted { step } => {
