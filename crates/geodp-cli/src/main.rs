@@ -3,6 +3,9 @@
 //! Exit codes: 0 success, 2 bad input (a flag, a config, a file), 130 interrupted, 1 anything else. Errors go to
 //! standard error in one line; with `--json`, results are one JSON object on standard output.
 
+#[macro_use]
+mod output;
+
 mod commands;
 mod failure;
 mod interrupt;

@@ -173,3 +173,28 @@ fn help_has_an_example_for_every_command() {
     assert!(text(&bench.geodp(&["completions", "bash"])).contains("geodp"));
     assert!(text(&bench.geodp(&["data", "list", "--json"])).contains("mnist"));
 }
+
+/// Whoever reads the output may stop reading: nothing panics, results and notes alike.
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    use std::process::Stdio;
+    let bench = Bench::new();
+    let plan = ["plan", "--epsilon", "3", "--delta", "1e-5", "--records", "60000"];
+    let plan = [&plan[..], &["--batch", "600", "--epochs", "1", "--json"]].concat();
+    for args in [plan, vec!["--help"], vec!["data", "list"], bench.train("run", &["--steps", "3"])]
+    {
+        // The reader is gone before anything is written.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = bench.command(&args).stdout(writer).output().unwrap();
+        let noise = complaint(&output);
+        assert!(output.status.success() && !noise.contains("panicked"), "{args:?}: {noise}");
+    }
+    assert!(bench.path("run/model.safetensors").exists());
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = bench.command(&bench.train("deaf", &["--steps", "3"]));
+    let output = command.stdout(Stdio::piped()).stderr(writer).output().unwrap();
+    assert!(output.status.success());
+}
