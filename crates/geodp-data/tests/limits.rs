@@ -1,51 +1,13 @@
 //! Small files that unpack to very much: what is allocated is bounded by what their header announces.
-#![allow(unsafe_code, reason = "an allocator that counts")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+mod counting;
+
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use counting::most_bytes;
 use geodp_data::{DataError, Scaling, idx, npy};
-
-/// The system's allocator, which also keeps the largest number of bytes in use at once.
-struct Counting;
-
-static IN_USE: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call is handed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = IN_USE.fetch_add(layout.size(), Relaxed) + layout.size();
-        MOST.fetch_max(now, Relaxed);
-        // SAFETY: the caller keeps `GlobalAlloc`'s contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        IN_USE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// Bytes that `work` had in use at once, at most, beyond what was there before. One at a time.
-fn most_bytes<T>(work: impl FnOnce() -> T) -> (T, usize) {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let guard = ONE_AT_A_TIME.lock();
-    let before = IN_USE.load(Relaxed);
-    MOST.store(before, Relaxed);
-    let result = work();
-    let most = MOST.load(Relaxed) - before;
-    drop(guard);
-    (result, most)
-}
 
 /// A gzip file of `head` and then 16 MB of zeros: about 16 kB.
 fn bomb(path: &Path, head: &[u8]) {

@@ -3,7 +3,10 @@
 //! Every typed value becomes the cell that its text in a CSV file would be: a float32 is taken as the
 //! shortest decimal that names it, as programs print it, and a decimal as its digits. That is why both
 //! formats give the same bits. Nested columns and types without a plain value are refused where they
-//! are used, and ignored where not.
+//! are used, and ignored where not. No page is unpacked to more than 1 MB or 1,032 times its bytes in the
+//! file, whichever is more, and no more rows are read than 2²⁰ and 1,032 for each byte ([`pages`]).
+
+mod pages;
 
 use std::fs::File;
 use std::path::Path;
@@ -26,6 +29,8 @@ use crate::{DataError, Place};
 
 /// Rows decoded at a time.
 const BATCH: usize = 4096;
+/// Rows that a file of any size may have: equal ones take no room.
+const FEW_ROWS: u64 = 1 << 20;
 const A_DAY: i64 = 86_400;
 
 /// Parquet, without Arrow.
@@ -50,10 +55,28 @@ impl TableFormat for Parquet {
     }
 }
 
-/// Opens a file and reads its footer.
-fn open(path: &Path) -> Result<SerializedFileReader<File>, DataError> {
-    let file = File::open(path).map_err(DataError::io("read", path))?;
-    SerializedFileReader::new(file).map_err(|error| broken(path, &error))
+/// A file whose footer was read.
+struct Opened {
+    reader: SerializedFileReader<File>,
+    /// The same file opened on its own, for looking at headers.
+    file: File,
+    bytes: u64,
+}
+
+/// Opens a file and reads its footer; refuses one that announces more rows than it can hold.
+fn open(path: &Path) -> Result<Opened, DataError> {
+    let open = || File::open(path).map_err(DataError::io("read", path));
+    let (file, again) = (open()?, open()?);
+    let bytes = file.metadata().map_err(DataError::io("read", path))?.len();
+    let reader = SerializedFileReader::new(again).map_err(|error| broken(path, &error))?;
+    let groups = reader.metadata().row_groups().iter();
+    let rows = groups.map(|group| u64::try_from(group.num_rows()).unwrap_or(u64::MAX));
+    let rows = rows.fold(0, u64::saturating_add);
+    if rows > FEW_ROWS + pages::MOST_UNPACKED * bytes {
+        let error = format!("{rows} rows are announced in {bytes} bytes");
+        return Err(broken(path, &ParquetError::General(error)));
+    }
+    Ok(Opened { reader, file, bytes })
 }
 
 fn broken(path: &Path, error: &ParquetError) -> DataError {
@@ -66,17 +89,18 @@ fn broken(path: &Path, error: &ParquetError) -> DataError {
 }
 
 /// Headings of the leaf columns: of a nested column, its whole path.
-fn headings(reader: &SerializedFileReader<File>) -> Vec<String> {
-    let columns = reader.metadata().file_metadata().schema_descr().columns();
+fn headings(file: &Opened) -> Vec<String> {
+    let columns = file.reader.metadata().file_metadata().schema_descr().columns();
     columns.iter().map(|column| column.path().string().replace('"', "")).collect()
 }
 
 /// Reads a table.
 fn read(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Table, DataError> {
     let file = shown(path);
-    let reader = open(path)?;
+    let opened = open(path)?;
+    let reader = &opened.reader;
     let headings: Vec<String> =
-        headings(&reader).iter().map(|heading| heading.trim().to_owned()).collect();
+        headings(&opened).iter().map(|heading| heading.trim().to_owned()).collect();
     let roles = Roles::find(&file, &headings, schema, options)?;
     let at = |column: &String| headings.iter().position(|heading| heading == column).unwrap_or(0);
     let places: Vec<usize> = roles.columns.iter().map(at).collect();
@@ -87,7 +111,7 @@ fn read(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Table, Da
     let mut row_number = 0;
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(|error| broken(path, &error))?;
-        let mut readers = open_columns(path, &*group, &places)?;
+        let mut readers = open_columns(path, &opened, &*group, &places)?;
         let mut left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
         while left > 0 {
             let count = left.min(BATCH);
@@ -109,12 +133,28 @@ fn read(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Table, Da
     builder.finish()
 }
 
+/// Readers of some columns, whose pages announce nothing that cannot be.
 fn open_columns(
     path: &Path,
+    opened: &Opened,
     group: &dyn RowGroupReader,
     places: &[usize],
 ) -> Result<Vec<ColumnReader>, DataError> {
-    let open = |&place| group.get_column_reader(place).map_err(|error| broken(path, &error));
+    let open = |&place: &usize| {
+        let column = group.metadata().column(place);
+        let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+        let range = (u64::try_from(start), u64::try_from(column.compressed_size()));
+        let checked = match range {
+            (Ok(start), Ok(length)) if start.saturating_add(length) <= opened.bytes => {
+                pages::check(&mut &opened.file, start, length)
+            }
+            _ => Err("a column lies beyond the end of the file".to_owned()),
+        };
+        checked
+            .map_err(ParquetError::General)
+            .and_then(|()| group.get_column_reader(place))
+            .map_err(|error| broken(path, &error))
+    };
     places.iter().map(open).collect()
 }
 
@@ -331,14 +371,14 @@ fn fill<T: DataType>(
 
 /// The columns of a file for a draft: their types, or with `look` their contents.
 fn guess(path: &Path, look: bool) -> Result<Vec<(String, Guess)>, DataError> {
-    let reader = open(path)?;
-    let descriptor = reader.metadata().file_metadata().schema_descr_ptr();
+    let opened = open(path)?;
+    let descriptor = opened.reader.metadata().file_metadata().schema_descr_ptr();
     let mut found = Vec::new();
-    for (place, name) in headings(&reader).into_iter().enumerate() {
+    for (place, name) in headings(&opened).into_iter().enumerate() {
         let column = descriptor.column(place);
         let Ok(meaning) = meaning(&column) else { continue };
         let guess = match (meaning, column.physical_type()) {
-            _ if look => Guess::Seen(look_at(path, &reader, place)?),
+            _ if look => Guess::Seen(look_at(path, &opened, place)?),
             (Meaning::Text, _) => Guess::Text,
             (Meaning::Date | Meaning::Ticks(_), _) => Guess::Date,
             (_, Physical::BOOLEAN) => Guess::Boolean,
@@ -349,17 +389,14 @@ fn guess(path: &Path, look: bool) -> Result<Vec<(String, Guess)>, DataError> {
     Ok(found)
 }
 
-fn look_at(
-    path: &Path,
-    reader: &SerializedFileReader<File>,
-    place: usize,
-) -> Result<Seen, DataError> {
+fn look_at(path: &Path, opened: &Opened, place: usize) -> Result<Seen, DataError> {
+    let reader = &opened.reader;
     let descriptor = reader.metadata().file_metadata().schema_descr_ptr();
     let mut column = Column::new(path, &descriptor.column(place))?;
     let mut seen = Seen::new();
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(|error| broken(path, &error))?;
-        let mut readers = open_columns(path, &*group, &[place])?;
+        let mut readers = open_columns(path, opened, &*group, &[place])?;
         let mut left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
         while left > 0 {
             let count = left.min(BATCH);
