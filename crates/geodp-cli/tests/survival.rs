@@ -232,3 +232,21 @@ fn two_processes_cannot_use_one_folder() {
     assert!(complaint(&output).contains("in use by another process"), "{}", complaint(&output));
     assert!(first.wait().unwrap().success());
 }
+
+/// Steps on all records are fast, and an epoch is one step: the disk is not waited for after each.
+#[test]
+fn short_epochs_share_their_blocks() {
+    let bench = Bench::new();
+    let args = ["train", "--data", "data.csv", "--schema", "schema.toml", "--out", "run"];
+    let args = [&args[..], &["--batch", "900", "--holdout", "300", "--steps", "640"]].concat();
+    let output = bench.geodp(&args);
+    assert!(output.status.success(), "{}", complaint(&output));
+    assert_eq!(charged(&bench.path("run")), 640);
+    let lines = |name: &str| {
+        let text = std::fs::read_to_string(bench.path("run").join(name)).unwrap();
+        text.lines().count()
+    };
+    // 32 blocks of 20 steps, and the ledger's first line. A slow machine may write more of the metrics.
+    assert_eq!(lines("ledger.jsonl"), 33);
+    assert!((32..100).contains(&lines("metrics.jsonl")), "{}", lines("metrics.jsonl"));
+}

@@ -12,6 +12,9 @@ use crate::statement::RECORD;
 use geodp_account::Arithmetic;
 use geodp_mechanism::{Clip, Spread};
 
+/// An epoch of fewer steps is short.
+const SHORT_EPOCH: u64 = 64;
+
 impl PlanParams {
     /// Checks everything, calibrates σ if a target ε is given, and builds the plan.
     ///
@@ -73,7 +76,7 @@ impl PlanParams {
             average: self.check_average()?,
             optimizer: self.check_optimizer(spread)?,
             seed: self.train.seed,
-            block: self.check_block(per_epoch)?,
+            block: self.check_block(per_epoch, steps)?,
             warnings: self.warnings(facts),
             ledger: LedgerConfig::default(),
             unit: RECORD.to_owned(),
@@ -90,13 +93,17 @@ impl PlanParams {
         }
     }
 
-    /// Steps between checkpoints.
-    fn check_block(&self, per_epoch: u64) -> Result<u64, Error> {
+    /// Steps that are charged at once; checkpoints and measurements come at their end, if not earlier.
+    ///
+    /// A sixth of an epoch. Where epochs are short, which makes them fast, it is up to [`SHORT_EPOCH`]
+    /// steps, but no more than a part in 32 of all: each block waits for the disk several times.
+    fn check_block(&self, per_epoch: u64, steps: u64) -> Result<u64, Error> {
         Ok(match self.privacy.sampling {
             Sampling::Poisson => match self.train.checkpoint_every {
                 Some(0) => return refuse("checkpoint_every is 0; it must be at least 1"),
                 Some(every) => every,
-                None => per_epoch.div_ceil(6),
+                None if per_epoch >= SHORT_EPOCH => per_epoch.div_ceil(6),
+                None => per_epoch.div_ceil(6).max(SHORT_EPOCH.min(steps / 32)),
             },
             // An epoch of shuffled batches is charged as one event, so it is one block.
             Sampling::Shuffle => per_epoch,

@@ -1,5 +1,7 @@
 //! What a run writes down: charge a block, run it, then show it. The order is the guarantee.
 //!
+//! A block that takes long is left with a checkpoint every few seconds and entered again.
+//!
 //! Ledger (durable) → steps → checkpoint (durable) → metrics. Whatever is seen of a step's weights
 //! was charged before; a crash between any two leaves a state that resuming understands.
 
@@ -16,7 +18,10 @@ use geodp_account::{Event, LedgerHeader, LedgerRun, LedgerWriter};
 use geodp_mechanism::{Grid, NoiseSource, Purpose, RoundedNormal};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// After so long a checkpoint is written, wherever in a block the steps are.
+const CHECKPOINT_AFTER: Duration = Duration::from_secs(5);
 
 /// Everything of a run that is written down.
 pub(crate) struct RunLog {
@@ -133,7 +138,8 @@ impl RunLog {
         Ok(())
     }
 
-    /// Charges and runs the block that holds the trainer's position, or what is left of it.
+    /// Charges the block that holds the trainer's position, and runs what is left of it, or as much as
+    /// [`CHECKPOINT_AFTER`] allows.
     pub(crate) fn run_block(
         &mut self,
         trainer: &mut Trainer<'_>,
@@ -148,7 +154,8 @@ impl RunLog {
         let start = Instant::now();
         let mut summary = BlockSummary::default();
         let clip_norm = self.plan.clip_norm();
-        while trainer.steps_done() < end && !stop.load(Ordering::Relaxed) {
+        let asked_to_stop = || stop.load(Ordering::Relaxed) || start.elapsed() > CHECKPOINT_AFTER;
+        while trainer.steps_done() < end && !asked_to_stop() {
             let Some(outcome) = trainer.step(watch)? else { break };
             summary.add(&outcome, clip_norm);
             let records = outcome.losses.len();
