@@ -73,6 +73,10 @@ fn figures_from_private_records_are_marked_everywhere() {
     let owner = page.find(OWNERS).unwrap();
     assert!(page.find(CHART).unwrap() > owner, "the chart is the owner's");
     assert!(page[..owner].contains("for the owner, below"));
+    for part in ["AUC of “yes”", "Confusion matrix", "<title>Calibration", "Recall is the share"]
+    {
+        assert!(page.find(part).is_some_and(|at| at > owner), "{part} is the owner's");
+    }
     assert!(text(&bench.geodp(&["evaluate", "run"])).contains("no ε covers them"));
     assert_eq!(json(&bench.geodp(&["evaluate", "run", "--json"]))["is"], "private");
 
@@ -83,6 +87,10 @@ fn figures_from_private_records_are_marked_everywhere() {
     assert!(shown.contains("test accuracy"), "{shown}");
     let page = std::fs::read_to_string(bench.path("open/report.html")).unwrap();
     assert!(page.find(CHART).unwrap() < page.find(OWNERS).unwrap());
+    assert!(page.find("Confusion matrix").unwrap() < page.find(OWNERS).unwrap());
+    // Drawn again from the folder, it is the same page.
+    assert!(bench.geodp(&["report", "open"]).status.success());
+    assert_eq!(std::fs::read_to_string(bench.path("open/report.html")).unwrap(), page);
     let shown = text(&bench.geodp(&bench.train("closed", &["--steps", "3"])));
     assert!(!shown.contains("test accuracy") && shown.contains("not for release"), "{shown}");
 }
@@ -177,4 +185,34 @@ fn a_model_files_words_are_its_own() {
     let shown = text(&bench.geodp(&["evaluate", "run"]));
     assert!(shown.contains("claimed by the file: ") && !shown.contains('\u{1b}'), "{shown}");
     assert!(shown.contains("privacy   certified ε = "), "the ledger's own: {shown}");
+}
+
+/// The model file names its records by the ledger's keyed hash, and is held to it with and without a ledger.
+#[test]
+fn a_model_file_knows_its_records() {
+    let bench = Bench::new();
+    finished(&bench, &[]);
+    let (model, ledger) = (bench.path("run/model.safetensors"), bench.path("run/ledger.jsonl"));
+    let bytes = std::fs::read(&model).unwrap();
+    let header = std::fs::read_to_string(&ledger).unwrap();
+    let header: Value = serde_json::from_str(header.lines().next().unwrap()).unwrap();
+    let hash = header["run"]["data"].as_str().unwrap().as_bytes();
+    let at = bytes.windows(hash.len()).position(|window| window == hash).unwrap();
+    let mut bent = bytes.clone();
+    bent[at] = if bent[at] == b'0' { b'1' } else { b'0' };
+    std::fs::write(&model, &bent).unwrap();
+    for args in [&["evaluate", "run"][..], &["predict", "run", "data.csv"]] {
+        let output = bench.geodp(args);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(complaint(&output).contains("other records than its ledger paid for"));
+    }
+
+    std::fs::write(&model, &bytes).unwrap();
+    std::fs::remove_file(&ledger).unwrap();
+    assert!(bench.geodp(&["evaluate", "run"]).status.success());
+    let table = std::fs::read_to_string(bench.path("data.csv")).unwrap();
+    std::fs::write(bench.path("data.csv"), table.replacen("red", "blue", 1)).unwrap();
+    let output = bench.geodp(&["evaluate", "run"]);
+    assert_eq!(output.status.code(), Some(2), "{}", complaint(&output));
+    assert!(complaint(&output).contains("fingerprint differs"), "{}", complaint(&output));
 }

@@ -74,21 +74,36 @@ impl ViewSpec {
 }
 
 impl View {
+    /// Row of the image at each row of the view.
+    pub fn rows(&self, height: usize) -> Vec<usize> {
+        moved(self.down, height).collect()
+    }
+
+    /// Column of the image at each column of the view.
+    pub fn columns(&self, width: usize) -> Vec<usize> {
+        let mirrored = |x: usize| if self.flip { width - 1 - x } else { x };
+        moved(self.right, width).map(mirrored).collect()
+    }
+
     /// Writes the view of `input` to `out`.
     fn write(&self, shape: Shape, input: &[f32], out: &mut [f32]) {
         let Shape { height, width, .. } = shape;
-        let from = |to: usize, by: isize, size: usize| to.saturating_add_signed(-by).min(size - 1);
+        let (rows, columns) = (self.rows(height), self.columns(width));
         let planes = input.chunks_exact(height * width).zip(out.chunks_exact_mut(height * width));
         for (input, out) in planes {
-            for (y, line) in out.chunks_exact_mut(width).enumerate() {
-                let source = &input[from(y, self.down, height) * width..][..width];
-                for (x, value) in line.iter_mut().enumerate() {
-                    let x = from(x, self.right, width);
-                    *value = source[if self.flip { width - 1 - x } else { x }];
+            for (line, y) in out.chunks_exact_mut(width).zip(&rows) {
+                let source = &input[y * width..][..width];
+                for (value, x) in line.iter_mut().zip(&columns) {
+                    *value = source[*x];
                 }
             }
         }
     }
+}
+
+/// Where each of `size` places reads, moved by so many; beyond the edge is the edge.
+fn moved(by: isize, size: usize) -> impl Iterator<Item = usize> {
+    (0..size).map(move |to| to.saturating_add_signed(-by).min(size - 1))
 }
 
 /// A dataset's records in all their views.

@@ -59,7 +59,7 @@ struct Room<V> {
 impl Cascade {
     /// For padded images of these sizes, each a multiple of 4 and at least 12.
     pub(crate) fn new(height: usize, width: usize) -> Self {
-        let factor = 0.5 / (height * width) as f64;
+        let factor = 0.5 * Self::inverse_factor([height, width]);
         let wavelet = |j, theta| morlet([height, width], j, theta, factor);
         let (h, w) = (height / 2, width / 2);
         let folded = |filter: Vec<f32>| -> Vec<[f32; 4]> {
@@ -77,6 +77,11 @@ impl Cascade {
             low_full: [low_pass(height, false), low_pass(width, false)],
             low_half: [low_pass(height, true), low_pass(width, true)],
         }
+    }
+
+    /// What the inverse transform divides by.
+    pub(crate) fn inverse_factor([height, width]: [usize; 2]) -> f64 {
+        1.0 / (height * width) as f64
     }
 
     pub(crate) fn workspace<V: Lanes>(&self) -> Workspace<V> {

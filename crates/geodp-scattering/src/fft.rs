@@ -105,7 +105,7 @@ impl Fft {
 }
 
 /// exp(−2πi·power/order), by the crate `libm` and not by the system: the same bits everywhere.
-fn root(order: usize, power: usize) -> (f32, f32) {
+pub(crate) fn root(order: usize, power: usize) -> (f32, f32) {
     let angle = std::f64::consts::TAU * (power % order) as f64 / order as f64;
     (libm::cos(angle) as f32, -libm::sin(angle) as f32)
 }

@@ -14,6 +14,7 @@
 //! | `low_pass.rs` | smoothing, subsampling and cropping as one small matrix |
 //! | `fft.rs` | the Fourier transform of eight images at once |
 //! | `cascade.rs` | the transform itself |
+//! | `matrices.rs` | the same as plain matrices, for ONNX |
 //! | `lanes.rs`, `avx2.rs`, `level.rs` | eight images in a vector; the version for this CPU |
 //!
 //! Eight images stand in the lanes of a vector. The operations are the same in every version and each
@@ -29,8 +30,10 @@ mod group_norm;
 mod lanes;
 mod level;
 mod low_pass;
+mod matrices;
 mod scattering;
 
 pub use error::ScatteringError;
 pub use group_norm::{check_groups, group_norm};
+pub use matrices::{Axis, Matrices, Matrix};
 pub use scattering::{Scattering, Scratch};

@@ -8,6 +8,7 @@ use std::f64::consts::TAU;
 use crate::fft::Line;
 use crate::filters::{COPIES, UNIT, frequency};
 use crate::lanes::Lanes;
+use crate::matrices::Matrix;
 
 /// Outputs that are summed side by side.
 const TILE: usize = 4;
@@ -59,6 +60,12 @@ pub(crate) fn low_pass(length: usize, half: bool) -> LowPass {
 }
 
 impl LowPass {
+    /// Row by row.
+    pub(crate) fn matrix(&self) -> Matrix {
+        let value = |row: usize, column: usize| self.tiles[row / TILE][column][row % TILE];
+        Matrix::new([self.outputs, self.inputs], value)
+    }
+
     /// The outputs of one line of values, into the line `target` of `to`.
     #[inline(always)]
     pub(crate) fn apply<V: Lanes>(&self, values: &[V], (to, target): (&mut [V], Line)) {

@@ -7,6 +7,7 @@ use crate::ScatteringError;
 use crate::cascade::{Cascade, PATHS};
 use crate::lanes::LANES;
 use crate::level::{Level, Work};
+use crate::matrices::Matrices;
 
 /// The transform of images of one size.
 ///
@@ -44,7 +45,7 @@ impl std::fmt::Debug for Scratch {
 }
 
 /// Where each place of the padded axis reads the image.
-fn reflected(length: usize) -> Vec<usize> {
+pub(crate) fn reflected(length: usize) -> Vec<usize> {
     let padded = (length / 4 + 2) * 4;
     let before = (padded - length) / 2;
     let period = 2 * (length - 1);
@@ -85,6 +86,11 @@ impl Scattering {
     /// Coefficients of one plane.
     pub fn output_len(&self) -> usize {
         PATHS * self.cascade.path_len()
+    }
+
+    /// The same transform as matrices, for machines that know no Fourier transform.
+    pub fn matrices(&self) -> Matrices {
+        Matrices::new(self.height, self.width)
     }
 
     /// Room to work in.

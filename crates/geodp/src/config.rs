@@ -33,7 +33,7 @@ mod load;
 mod paths;
 
 pub(crate) use load::image_options;
-pub use load::{Imported, Loaded, LoadedViews, Share};
+pub use load::{Imported, Loaded, LoadedViews, Share, Stored};
 pub(crate) use paths::SCHEMA_FILE;
 
 use crate::Error;

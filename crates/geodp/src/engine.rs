@@ -11,8 +11,9 @@
 //! engine that uses only some of them in a step says which by [`Engine::at_step`].
 
 use crate::config::{Imported, TestIs};
+use crate::model_file::ModelNote;
 use crate::plan::Facts;
-use crate::scores::Errors;
+use crate::scores::{Errors, Scores};
 use geodp_mechanism::{NoiseSource, Purpose};
 use geodp_nn::{BatchOutcome, Evaluation, Grid};
 
@@ -150,6 +151,13 @@ pub trait Engine: Sync {
     fn errors(&self, _weights: &[f32]) -> Result<Option<Errors>, EngineError> {
         Ok(None)
     }
+    /// How good answers are on held-out records, where classes are learnt.
+    ///
+    /// # Errors
+    /// Whatever stops the engine from computing.
+    fn scores(&self, _weights: &[f32]) -> Result<Option<Scores>, EngineError> {
+        Ok(None)
+    }
     /// What a run's folder says about the engine.
     fn about(&self) -> About {
         let Facts { records, dim } = self.facts();
@@ -170,13 +178,13 @@ pub trait Engine: Sync {
     fn initial_weights(&self) -> Vec<f32> {
         vec![0.0; self.facts().dim]
     }
-    /// The bytes of a run's `model.safetensors`, with the privacy statement in one line. One flat
+    /// The bytes of a run's `model.safetensors`, with what the run notes beside the weights. One flat
     /// tensor unless the engine says otherwise.
     ///
     /// # Errors
     /// Weights that do not fit the model.
-    fn model_file(&self, weights: &[f32], statement: &str) -> Result<Vec<u8>, EngineError> {
-        Ok(crate::model_file::flat(weights, statement)?)
+    fn model_file(&self, weights: &[f32], note: &ModelNote) -> Result<Vec<u8>, EngineError> {
+        Ok(crate::model_file::flat(weights, note)?)
     }
 }
 

@@ -56,7 +56,7 @@ pub mod watch;
 
 pub use config::{DataConfig, ModelConfig, RunConfig};
 pub use error::Error;
-pub use model_file::ModelFile;
+pub use model_file::{ModelFile, ModelNote};
 pub use params::{Mechanism, PlanParams};
 pub use plan::Plan;
 pub use run::{Finished, Run};

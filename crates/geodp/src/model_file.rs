@@ -2,11 +2,11 @@
 //!
 //! `model.load_state_dict(safetensors.torch.load_file("model.safetensors"))` takes it: names,
 //! shapes and order of values are those of the PyTorch layers. The file's metadata holds the
-//! network's description, the class names, the schema (ranges, values and their order), the features and
-//! the privacy statement in one line, so that the file can be used alone.
+//! network's description, the class names, the schema (ranges, values and their order), views and features,
+//! the keyed hash of the data and the privacy statement in one line, so that the file can be used alone.
 
 use crate::Error;
-use geodp_data::{FeatureSpec, Shape};
+use geodp_data::{FeatureSpec, Shape, ViewSpec};
 use geodp_nn::{Network, NetworkSpec};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,10 @@ struct About {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     features: Option<FeatureSpec>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    views: Option<ViewSpec>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    data: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     shape: Option<Shape>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     byte_scaling: Option<Vec<[f32; 2]>>,
@@ -46,7 +50,12 @@ pub struct ModelFile {
     pub schema: Option<String>,
     /// What stands between the records and the network.
     pub features: Option<FeatureSpec>,
-    /// Shape of a record as the network sees it.
+    /// Views of a record over which probabilities are averaged.
+    pub views: Option<ViewSpec>,
+    /// The keyed hash of the records it was trained on, as the run's ledger has it; only the owner's
+    /// `data.key` makes it of records.
+    pub data: Option<String>,
+    /// Shape of a record as it is stored: before views and features.
     pub shape: Option<Shape>,
     /// a and b of p·a + b for each channel, where records are bytes.
     pub byte_scaling: Option<Vec<[f32; 2]>>,
@@ -54,13 +63,22 @@ pub struct ModelFile {
     pub weights: Vec<f32>,
 }
 
+/// What a run says of a model beside its weights.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelNote {
+    /// The privacy statement in one line.
+    pub statement: String,
+    /// The keyed hash of the data.
+    pub data: String,
+}
+
 /// The file of a model that this crate knows nothing of but its weights: one flat tensor.
-pub(crate) fn flat(weights: &[f32], statement: &str) -> Result<Vec<u8>, Error> {
+pub(crate) fn flat(weights: &[f32], note: &ModelNote) -> Result<Vec<u8>, Error> {
     let refuse = |reason: String| Error::Damaged { path: "model.safetensors".into(), reason };
     let bytes: Vec<u8> = weights.iter().flat_map(|w| w.to_le_bytes()).collect();
     let view = TensorView::new(Dtype::F32, vec![weights.len()], &bytes)
         .map_err(|e| refuse(e.to_string()))?;
-    let about = serde_json::json!({ "privacy": statement }).to_string();
+    let about = serde_json::json!({ "privacy": note.statement, "data": note.data }).to_string();
     let about = HashMap::from([(METADATA_KEY.to_owned(), about)]);
     serialize([("weights", view)], Some(about)).map_err(|e| refuse(e.to_string()))
 }
@@ -94,6 +112,8 @@ impl ModelFile {
             privacy: self.statement.clone(),
             schema: self.schema.clone(),
             features: self.features.clone(),
+            views: self.views.clone(),
+            data: self.data.clone(),
             shape: self.shape,
             byte_scaling: self.byte_scaling.clone(),
         };
@@ -125,6 +145,8 @@ impl ModelFile {
             statement: about.privacy,
             schema: about.schema,
             features: about.features,
+            views: about.views,
+            data: about.data,
             shape: about.shape,
             byte_scaling: about.byte_scaling,
             weights,
@@ -170,6 +192,8 @@ mod tests {
             statement: "certified ε = 1".to_owned(),
             schema: Some("[label]".to_owned()),
             features: None,
+            views: Some(ViewSpec { flip: true, ..ViewSpec::default() }),
+            data: Some("00ff".to_owned()),
             shape: Some(Shape::features(3)),
             byte_scaling: None,
             weights,

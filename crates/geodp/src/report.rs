@@ -1,12 +1,15 @@
 //! `report.html`: what was trained, what it cost in privacy, how it went, how to do it again.
 //!
 //! Two halves: what may be shown with the model (statement, accuracy on public records or with noise,
-//! parameters), and what is for the data's owner (training loss, gradient norms, accuracy on private
-//! records, what single records paid), marked as that.
+//! parameters), and what is for the data's owner (training loss, gradient norms, accuracy and scores on
+//! private records, what single records paid), marked as that.
+
+mod answers;
 
 use crate::config::{Imported, TestIs};
 use crate::plan::Plan;
 use crate::run::metrics::{BINS, BlockMetrics, bin_start};
+use crate::scores::Scores;
 use crate::statement::Statement;
 use geodp_account::Kind;
 use geodp_mechanism::perturb::PolarCounts;
@@ -23,6 +26,9 @@ pub(crate) struct ReportInputs<'a> {
     pub(crate) config_toml: &'a str,
     pub(crate) ledger_records: u64,
     pub(crate) ledger_head: &'a str,
+    /// How good the final answers are, and the classes' names; as private as the held-out records.
+    pub(crate) scores: Option<&'a Scores>,
+    pub(crate) classes: &'a [String],
     /// What reading did to tables; private.
     pub(crate) imported: &'a [Imported],
     /// What a watch found; private.
@@ -125,7 +131,7 @@ fn training(inputs: &ReportInputs<'_>) -> Section {
         section = section.figure(&kinds(inputs.metrics), caption);
     }
     match held_out(inputs) {
-        Some(charts) if is_public(inputs) => charts.add_to(section),
+        Some(charts) if is_public(inputs) => answers::add_to(charts.add_to(section), inputs),
         _ => section,
     }
 }
@@ -229,7 +235,7 @@ fn diagnostics(inputs: &ReportInputs<'_>) -> Section {
                 format::count(test.records as u64),
             ));
         }
-        section = charts.add_to(section);
+        section = answers::add_to(charts.add_to(section), inputs);
     }
     if let (Some(histogram), Some(clip)) = (norms(inputs.metrics), inputs.plan.protection.clip()) {
         let clip_norm = clip.sensitivity().get();

@@ -41,14 +41,12 @@ fn paid_for(folder: &Path, config: &RunConfig) -> Result<Option<(Paid, Vec<f32>)
         return Ok(None);
     }
     let ledger = Ledger::read(&path)?;
-    let Checkpoint { position, weights, mut optimizer_state } =
-        Checkpoint::read(&folder.join("checkpoint"))?;
+    let checkpoint = Checkpoint::read(&folder.join("checkpoint"))?;
+    let (position, weights) = checkpoint.released(config.train.average.is_some());
     identity::check_folder(folder, &config.to_toml()?, &ledger, &position)?;
-    // Where weights are averaged, the average is what was released, and it stands last.
-    let average = config.train.average.and_then(|_| optimizer_state.pop());
     let claims = ledger.account()?.claims()?;
     let seed = ledger.header.run.and_then(|run| run.seed);
-    Ok(Some((Paid { claims, seed, position }, average.unwrap_or(weights))))
+    Ok(Some((Paid { claims, seed, position }, weights)))
 }
 
 fn same_bits(a: &[f32], b: &[f32]) -> bool {
@@ -135,6 +133,12 @@ impl Trained {
             let reason = "model.safetensors does not hold the weights that its ledger paid for";
             return Err(identity::mismatch(folder, reason));
         }
+        if let (Some(paid), Some(data)) = (&paid, &model.data)
+            && paid.position.data != *data
+        {
+            let reason = "model.safetensors was trained on other records than its ledger paid for";
+            return Err(identity::mismatch(folder, reason));
+        }
         Ok(Self { folder: folder.to_owned(), config, network, model, paid })
     }
 
@@ -155,13 +159,15 @@ impl Trained {
     /// A file that cannot be read; [`Error::Mismatch`]; a missing key of the data's hash.
     pub fn own_records(&self) -> Result<(Split, Vec<Imported>), Error> {
         let loaded = self.config.data.seen_from(&self.folder).load()?;
-        if let Some(paid) = &self.paid {
+        // Without a ledger, the model file itself says which records they were.
+        let paid = self.paid.as_ref().map(|paid| &paid.position.data);
+        if let Some(hash) = paid.or(self.model.data.as_ref()) {
             let train = &loaded.split.train;
             let fingerprint = match &self.config.features {
                 None => train.fingerprint(),
                 Some(features) => features.fingerprint_of(train),
             };
-            identity::check_data(&self.folder, &paid.position, &fingerprint.to_string())?;
+            identity::check_data(&self.folder, hash, &fingerprint.to_string())?;
         }
         Ok((loaded.split, loaded.imported))
     }

@@ -35,7 +35,7 @@ fn report(name: &str, change: impl FnOnce(&mut RunConfig)) -> String {
 fn the_page_of_a_dp_run_fits_a_phone_and_a_desk() {
     let page = report("dp", |_| {});
     assert!(page.contains("certified ε") || page.contains("Certified ε"));
-    in_browser::check("run-dp", &page, 4);
+    in_browser::check("run-dp", &page, 5);
 }
 
 #[test]
@@ -49,5 +49,5 @@ fn the_page_of_a_geodp_run_with_strategies_fits_a_phone_and_a_desk() {
     });
     assert!(page.contains("Conditional ε") && !page.contains("ertified ε"));
     assert!(page.contains("accepted") && page.contains("all are charged"));
-    in_browser::check("run-geodp", &page, 4);
+    in_browser::check("run-geodp", &page, 5);
 }

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   geodp export runs/patients --onnx patients.onnx
-  geodp export runs/mnist --onnx digits.onnx --after-features")]
+  geodp export runs/mnist --onnx digits.onnx")]
 pub(crate) struct Args {
     /// The folder of a finished run.
     run: PathBuf,
     /// Where to write the ONNX file.
     #[arg(long, value_name = "FILE")]
     onnx: PathBuf,
-    /// For a model on scattering features, which ONNX cannot compute: take the features as the input.
+    /// For a model on scattering features: take the features as the input, and leave their computation out.
     #[arg(long)]
     after_features: bool,
 }

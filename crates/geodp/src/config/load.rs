@@ -5,7 +5,8 @@ use crate::Error;
 use geodp_data::images::{self, ImageOptions};
 use geodp_data::table::{ImportReport, Schema};
 use geodp_data::{
-    Dataset, PairOptions, Scaling, Split, Units, Viewed, cifar10, load_pair, mnist, table,
+    Dataset, PairOptions, Records, Scaling, Shape, Split, Units, Viewed, cifar10, load_pair, mnist,
+    table,
 };
 use serde::Serialize;
 use std::fmt;
@@ -26,6 +27,8 @@ pub struct Loaded {
     pub views: Option<LoadedViews>,
     /// Where the training records stand among all of them, if they are a share.
     pub share: Option<Share>,
+    /// Records as they are stored.
+    pub stored: Stored,
 }
 
 /// A share of the training records.
@@ -35,6 +38,22 @@ pub struct Share {
     pub first: usize,
     /// Units of the whole.
     pub of: usize,
+}
+
+/// What records are before views and features.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stored {
+    /// Shape of one.
+    pub shape: Shape,
+    /// a and b of p·a + b for each channel, where they are bytes.
+    pub byte_scaling: Option<Vec<[f32; 2]>>,
+}
+
+impl Stored {
+    fn of(records: &Records) -> Self {
+        let pairs = |pairs: &[(f32, f32)]| pairs.iter().map(|&(a, b)| [a, b]).collect();
+        Self { shape: records.shape(), byte_scaling: records.byte_scaling().map(pairs) }
+    }
 }
 
 /// Records in all their views, a unit each.
@@ -191,7 +210,8 @@ impl DataConfig {
                 split(train, test, *holdout)?
             }
         };
-        Ok(Loaded { split, imported, schema: declared, views: None, share: None })
+        let stored = Stored::of(split.train.records());
+        Ok(Loaded { split, imported, schema: declared, views: None, share: None, stored })
     }
 }
 

@@ -11,6 +11,7 @@ pub(super) enum Type {
     Byte = 2,
     Integer = 7,
     Text = 8,
+    Half = 10,
     Double = 11,
 }
 
@@ -100,8 +101,13 @@ impl Graph {
         self.node("Cast", &[value], &[("to", Attribute::Int(to as i64))])
     }
 
+    /// Values of a record side by side.
     pub(super) fn concat(&mut self, values: &[String]) -> String {
+        self.concat_on(values, 1)
+    }
+
+    pub(super) fn concat_on(&mut self, values: &[String], axis: i64) -> String {
         let values: Vec<&str> = values.iter().map(String::as_str).collect();
-        self.node("Concat", &values, &[("axis", Attribute::Int(1))])
+        self.node("Concat", &values, &[("axis", Attribute::Int(axis))])
     }
 }

@@ -75,6 +75,23 @@ pub(super) fn network(
     Ok(value)
 }
 
+/// (v − mean)/√(variance + ε) over each group of channels, as one channel of an instance normalisation.
+pub(super) fn normalised_groups(
+    graph: &mut Graph,
+    value: &str,
+    name: &str,
+    shape: &[usize],
+    groups: usize,
+) -> String {
+    let size = shape.iter().product::<usize>() / groups;
+    let split = graph.reshape(value, &[groups, size]);
+    let ones = graph.floats(&format!("{name}.ones"), &[groups], &vec![1.0; groups]);
+    let zeros = graph.floats(&format!("{name}.zeros"), &[groups], &vec![0.0; groups]);
+    let flags = [("epsilon", Attribute::Float(EPSILON))];
+    let normed = graph.node("InstanceNormalization", &[&split, &ones, &zeros], &flags);
+    graph.reshape(&normed, shape)
+}
+
 struct Walk<'a> {
     graph: &'a mut Graph,
     network: &'a Network,
@@ -168,17 +185,11 @@ impl Walk<'_> {
         Ok((pooled, vec![channels, side(height), side(width)]))
     }
 
-    /// Each group as one channel of an instance normalisation; then every channel's own map.
+    /// Normalised groups, then every channel's own map.
     fn group_norm(&mut self, value: &str, name: &str, shape: &[usize], groups: usize) -> String {
         let graph = &mut *self.graph;
         let channels = shape[0];
-        let size = shape.iter().product::<usize>() / groups;
-        let split = graph.reshape(value, &[groups, size]);
-        let ones = graph.floats(&format!("{name}.ones"), &[groups], &vec![1.0; groups]);
-        let zeros = graph.floats(&format!("{name}.zeros"), &[groups], &vec![0.0; groups]);
-        let flags = [("epsilon", Attribute::Float(EPSILON))];
-        let normed = graph.node("InstanceNormalization", &[&split, &ones, &zeros], &flags);
-        let whole = graph.reshape(&normed, shape);
+        let whole = normalised_groups(graph, value, name, shape, groups);
         let dims = graph.integers(&[3], &[channels as i64, 1, 1]);
         let factor = graph.node("Reshape", &[&format!("{name}.weight"), &dims], &[]);
         let shift = graph.node("Reshape", &[&format!("{name}.bias"), &dims], &[]);

@@ -113,6 +113,13 @@ struct Header {
 }
 
 impl Checkpoint {
+    /// Where it stands, and the weights that are released there: where they are averaged, the average,
+    /// which stands last among the optimiser's states.
+    pub(crate) fn released(mut self, averaged: bool) -> (Position, Vec<f32>) {
+        let average = if averaged { self.optimizer_state.pop() } else { None };
+        (self.position, average.unwrap_or(self.weights))
+    }
+
     /// Writes atomically.
     pub(crate) fn write(&self, path: &Path) -> Result<(), Error> {
         files::write_secret(path, &self.to_bytes())

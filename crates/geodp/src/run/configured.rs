@@ -1,12 +1,12 @@
 //! The engine that a config describes: its records loaded, its network built.
 
 use crate::Error;
-use crate::config::{Imported, Loaded, LoadedViews, RunConfig, Share};
+use crate::config::{Imported, Loaded, LoadedViews, RunConfig, Share, Stored};
 use crate::engine::{About, Baseline, Engine, EngineError, NetworkEngine, RowChoice, WeightOf};
-use crate::model_file::ModelFile;
+use crate::model_file::{ModelFile, ModelNote};
 use crate::plan::Facts;
 use crate::run::identity;
-use crate::scores::Errors;
+use crate::scores::{Errors, Scores};
 use crate::team::{self, Found, Joined, Leader, SentClip};
 use geodp_account::Arithmetic;
 use geodp_data::Split;
@@ -25,6 +25,7 @@ pub struct Configured {
     pub(crate) imported: Vec<Imported>,
     pub(crate) schema: Option<Schema>,
     views: Option<LoadedViews>,
+    stored: Stored,
     pub(crate) network: Network,
     share: Option<Share>,
     /// The other processes, where this is the first of several.
@@ -96,7 +97,7 @@ impl Configured {
     }
 
     fn of(config: RunConfig, loaded: Loaded) -> Result<Self, Error> {
-        let Loaded { split, imported, schema, views, share } = loaded;
+        let Loaded { split, imported, schema, views, share, stored } = loaded;
         let network = config.model.spec(&split.train).build()?;
         let fits = |what: &str, model: usize, data: usize| {
             if model == data {
@@ -122,7 +123,7 @@ impl Configured {
                 )));
             }
         }
-        Ok(Self { config, split, imported, schema, views, network, share, leader: None })
+        Ok(Self { config, split, imported, schema, views, stored, network, share, leader: None })
     }
 
     /// Fills in what the config leaves to the records.
@@ -252,6 +253,26 @@ impl Engine for Configured {
         Ok((!all.is_empty()).then(|| Errors::of(&outputs, targets, range)))
     }
 
+    fn scores(&self, weights: &[f32]) -> Result<Option<Scores>, EngineError> {
+        let test = &self.split.test;
+        if test.is_empty() || test.targets().is_some() {
+            return Ok(None);
+        }
+        let classes = self.network.classes();
+        let mut probabilities = vec![0.0; test.len() * classes];
+        match &self.views {
+            None => {
+                let all: Vec<u32> = (0..test.len() as u32).collect();
+                self.network.predict(weights, test, &all, &mut probabilities)?;
+            }
+            Some(LoadedViews { test: (rows, units), .. }) => {
+                let units: Vec<&[u32]> = (0..units.len() as u32).map(|u| units.rows(u)).collect();
+                self.network.predict_units(weights, rows, &units, &mut probabilities)?;
+            }
+        }
+        Ok(Some(Scores::of(&probabilities, test.labels(), classes)))
+    }
+
     fn about(&self) -> About {
         let model = self.config.model_text();
         About {
@@ -279,20 +300,17 @@ impl Engine for Configured {
         self.network.init(INITIAL_WEIGHTS_SEED)
     }
 
-    fn model_file(&self, weights: &[f32], statement: &str) -> Result<Vec<u8>, EngineError> {
+    fn model_file(&self, weights: &[f32], note: &ModelNote) -> Result<Vec<u8>, EngineError> {
         let model = ModelFile {
             spec: self.config.model.spec(&self.split.train),
             class_names: self.split.train.class_names().to_vec(),
-            statement: statement.to_owned(),
+            statement: note.statement.clone(),
             schema: self.schema_text().map(str::to_owned),
             features: self.config.features.clone(),
-            shape: Some(self.split.train.shape()),
-            byte_scaling: self
-                .split
-                .train
-                .records()
-                .byte_scaling()
-                .map(|pairs| pairs.iter().map(|&(factor, shift)| [factor, shift]).collect()),
+            views: self.config.views.clone(),
+            data: Some(note.data.clone()),
+            shape: Some(self.stored.shape),
+            byte_scaling: self.stored.byte_scaling.clone(),
             weights: weights.to_vec(),
         };
         Ok(model.to_bytes()?)

@@ -9,6 +9,7 @@ use super::{Finished, card, files, follow, key};
 use crate::Error;
 use crate::config::TestIs;
 use crate::engine::{About, Baseline, Engine};
+use crate::model_file::ModelNote;
 use crate::report::{self, ReportInputs};
 use crate::select::Selection;
 use crate::statement::Statement;
@@ -30,15 +31,16 @@ pub(super) fn finish(
     watch: &dyn Watch,
     observer: &mut dyn Observer,
 ) -> Result<Finished, Error> {
-    let RunLog { folder, plan, ledger, charged, metrics, released, .. } = log;
+    let RunLog { folder, plan, ledger, charged, position, metrics, released, .. } = log;
     let mut statement = Statement::of(&plan, ledger.account(), charged, selection)?;
     statement.polar = polar;
     statement.accuracy = released;
     statement.data_set = super::data_ledger::total(&plan)?;
     let about = engine.about();
     statement.looked = about.looked;
+    let note = ModelNote { statement: statement.headline(), data: position.data };
     let model = engine
-        .model_file(&weights, &statement.headline())
+        .model_file(&weights, &note)
         .map_err(|source| Error::Engine { step: plan.steps, source })?;
     files::write_atomically(&folder.join("model.safetensors"), &model)?;
     let card = card::card(&about, &statement, &metrics);
@@ -47,6 +49,8 @@ pub(super) fn finish(
     if let Some(findings) = &findings {
         files::write_secret(&follow::findings_path(&folder), findings.json.as_bytes())?;
     }
+    let scores =
+        engine.scores(&weights).map_err(|source| Error::Engine { step: plan.steps, source })?;
     let page = report::html(&ReportInputs {
         plan: &plan,
         data_name: &about.data,
@@ -56,6 +60,8 @@ pub(super) fn finish(
         config_toml,
         ledger_records: ledger.records(),
         ledger_head: ledger.head(),
+        scores: scores.as_ref(),
+        classes: &about.classes,
         imported: &about.imported,
         measured: findings.map(|findings| findings.section),
     });

@@ -127,12 +127,8 @@ pub(crate) fn check_folder(
 ///
 /// # Errors
 /// [`Error::Mismatch`]; a missing key.
-pub(crate) fn check_data(
-    folder: &Path,
-    position: &Position,
-    fingerprint: &str,
-) -> Result<(), Error> {
-    if DataKey::read(folder)?.hash(fingerprint) == position.data {
+pub(crate) fn check_data(folder: &Path, hash: &str, fingerprint: &str) -> Result<(), Error> {
+    if DataKey::read(folder)?.hash(fingerprint) == hash {
         return Ok(());
     }
     Err(mismatch(folder, "the data is not what the run began with (its fingerprint differs)"))

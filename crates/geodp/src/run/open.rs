@@ -168,7 +168,7 @@ impl<E: Engine> Run<E> {
         let checkpoint = Checkpoint::read(&folder.join("checkpoint"))?;
         let ledger = Ledger::read(&path)?;
         identity::check_folder(folder, &text, &ledger, &checkpoint.position)?;
-        identity::check_data(folder, &checkpoint.position, &engine.fingerprint())?;
+        identity::check_data(folder, &checkpoint.position.data, &engine.fingerprint())?;
         let hash = &checkpoint.position.noise;
         let noise = match plan.seed {
             Some(seed) => {

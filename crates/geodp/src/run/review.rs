@@ -27,6 +27,7 @@ pub struct Review {
     folder: PathBuf,
     engine: Configured,
     metrics: Vec<BlockMetrics>,
+    weights: Vec<f32>,
     ledger: (u64, String),
 }
 
@@ -42,11 +43,12 @@ impl Review {
             return Err(Error::NotAModel { folder: folder.to_owned(), reason });
         }
         let config = RunConfig::read(&config_path)?;
-        let position = Checkpoint::read(&folder.join("checkpoint"))?.position;
+        let (position, weights) =
+            Checkpoint::read(&folder.join("checkpoint"))?.released(config.train.average.is_some());
         let ledger = Ledger::read(&folder.join("ledger.jsonl"))?;
         identity::check_folder(folder, &config.to_toml()?, &ledger, &position)?;
         let engine = Configured::load_in(folder, config, &|_, _| ())?;
-        identity::check_data(folder, &position, &engine.fingerprint())?;
+        identity::check_data(folder, &position.data, &engine.fingerprint())?;
         let settled = ledger.header.run.as_ref().and_then(|run| run.noise_multiplier);
         let plan = super::open::plan_of(&engine)?.settled_as(settled);
         let step = position.step;
@@ -67,6 +69,7 @@ impl Review {
             folder: folder.to_owned(),
             engine,
             metrics: metrics::read_until(&folder.join("metrics.jsonl"), step)?,
+            weights,
             ledger: (ledger.records.len() as u64, ledger.head().to_owned()),
         })
     }
@@ -93,6 +96,10 @@ impl Review {
     pub fn write_report(&self, measured: Option<Section>) -> Result<PathBuf, Error> {
         let path = self.folder.join("report.html");
         let about = self.engine.about();
+        let scores = self
+            .engine
+            .scores(&self.weights)
+            .map_err(|source| Error::Engine { step: self.step, source })?;
         let page = report::html(&ReportInputs {
             plan: &self.plan,
             statement: &self.statement,
@@ -102,6 +109,8 @@ impl Review {
             config_toml: &self.engine.config.to_toml()?,
             ledger_records: self.ledger.0,
             ledger_head: &self.ledger.1,
+            scores: scores.as_ref(),
+            classes: &about.classes,
             imported: &about.imported,
             measured,
         });
