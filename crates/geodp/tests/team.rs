@@ -250,3 +250,33 @@ fn other_data_in_another_process_are_refused() {
     assert!(error.contains("process 1: it has other training data"), "{error}");
     assert!(!path.exists());
 }
+
+/// Patients with up to seven rows each, of which a step uses three: a patient's rows stay together, and
+/// which of them are used does not depend on who holds them. Settings that a table leaves to its size are
+/// those of the whole.
+#[test]
+fn a_table_with_units_has_the_bits_of_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut csv = "patient,a,b,ill\n".to_owned();
+    for row in 0..7 {
+        for patient in (0..60).filter(|patient| row <= patient % 7) {
+            let (a, b) = ((patient * 7 + row) % 11, (patient * 3 + row * 5) % 13);
+            let ill = if a > 5 { "yes" } else { "no" };
+            csv += &format!("p{patient},0.{a:02},0.{b:02},{ill}\n");
+        }
+    }
+    let (table, schema) = (folder.path().join("t.csv"), folder.path().join("s.toml"));
+    std::fs::write(&table, csv).unwrap();
+    let text = "[label]\ncolumn = \"ill\"\nclasses = [\"no\", \"yes\"]\n[unit]\ncolumn = \"patient\"\n\
+        most_rows = 3\n[[feature]]\ncolumn = \"a\"\nrange = [0, 1]\n[[feature]]\ncolumn = \"b\"\nrange = [0, 1]\n";
+    std::fs::write(&schema, text).unwrap();
+    let mut config = RunConfig::table(table, schema).model(ModelConfig::Logistic);
+    config.train.seed = Some(3);
+    let one = folder.path().join("one");
+    geodp::train(config.clone(), &one).unwrap();
+    for size in [2, 3] {
+        let path = folder.path().join(size.to_string());
+        train(size, &path, Some(&config), u64::MAX).unwrap();
+        assert!(files(&path) == files(&one), "{size} processes gave other bits");
+    }
+}
