@@ -43,8 +43,8 @@ impl RowChoice {
         Ok(Self(noise.stream(Purpose::Rows, step, 0)?.word()))
     }
 
-    /// The choice with these bits, as another process made it.
-    pub(crate) fn from_bits(bits: u64) -> Self {
+    /// The choice with these bits, as another process or a server made it.
+    pub fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
@@ -177,6 +177,12 @@ pub trait Engine: Sync {
     /// engine says otherwise.
     fn initial_weights(&self) -> Vec<f32> {
         vec![0.0; self.facts().dim]
+    }
+    /// Whether the same step, asked for again, gives the same bits. Where it does not (clients that may
+    /// drop out), a run must have a checkpoint after every step: it repeats what comes after one with the
+    /// same noise, and two sums under one noise would show their difference.
+    fn repeats(&self) -> bool {
+        true
     }
     /// The bytes of a run's `model.safetensors`, with what the run notes beside the weights. One flat
     /// tensor unless the engine says otherwise.

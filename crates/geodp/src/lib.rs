@@ -23,6 +23,8 @@
 //!    results. Kill it at any time and resume it.
 //! 5. [`statement`]: which ε of which kind was bought. [`trained`]: the model, to measure and to ask.
 //!
+//! Clients instead of records, and a server's rounds instead of steps: [`federated`].
+//!
 //! Every step of the way is open: an [`Engine`](engine::Engine) of one's own goes into a
 //! [`Trainer`](trainer::Trainer) or a [`Run`] ([`Run::create_with`]), a clipping rule of one's own into
 //! a [`Plan`] ([`PlanParams::check_with_clip`]), and [`watch`] looks at a training while it runs. The
@@ -35,6 +37,7 @@ mod defaults;
 pub mod engine;
 mod error;
 mod export;
+pub mod federated;
 pub mod importance;
 mod model_file;
 mod nearest;

@@ -4,6 +4,7 @@
 //! GeoDP run has no certified claim at all.
 
 use crate::Error;
+use crate::federated::CLIENT;
 use crate::plan::{Plan, Protection};
 use crate::sampler::Sampling;
 use crate::select::Selection;
@@ -282,14 +283,21 @@ impl Statement {
         all
     }
 
-    /// "record", or "patient with all rows".
+    /// "record", "client with all its data", or "patient with all rows".
     fn protected(&self) -> String {
-        if self.unit == RECORD { RECORD.to_owned() } else { format!("{} with all rows", self.unit) }
+        match self.unit.as_str() {
+            RECORD => RECORD.to_owned(),
+            CLIENT => format!("{CLIENT} with all its data"),
+            unit => format!("{unit} with all rows"),
+        }
     }
 
-    /// "records", or "units (patient)".
+    /// "records", "clients", or "units (patient)".
     fn counted(&self) -> String {
-        if self.unit == RECORD { "records".to_owned() } else { format!("units ({})", self.unit) }
+        match self.unit.as_str() {
+            unit @ (RECORD | CLIENT) => format!("{unit}s"),
+            unit => format!("units ({unit})"),
+        }
     }
 
     fn change(&self) -> String {

@@ -158,8 +158,9 @@ impl RunLog {
         while trainer.steps_done() < end && !asked_to_stop() {
             let Some(outcome) = trainer.step(watch)? else { break };
             summary.add(&outcome, clip_norm);
-            let records = outcome.losses.len();
-            let loss = outcome.losses.iter().map(|l| f64::from(*l)).sum::<f64>() / records as f64;
+            let records = outcome.losses.len().max(outcome.norms.len());
+            let losses = outcome.losses.iter().map(|l| f64::from(*l));
+            let loss = losses.sum::<f64>() / outcome.losses.len() as f64;
             let loss = loss.is_finite().then_some(loss);
             let (step, steps) = (trainer.steps_done(), self.plan.steps);
             observer.on_step(&Progress { step, steps, records, loss });
@@ -179,7 +180,7 @@ impl RunLog {
             ..summary.metrics()
         };
         follow::keep(&self.folder, step, watch)?;
-        self.write_checkpoint(trainer)?;
+        self.checkpoint(trainer).write(&self.folder.join("checkpoint"))?;
         follow::forget(&self.folder, Some(step))?;
         metrics::append(&self.folder.join("metrics.jsonl"), &metrics)?;
         observer.on_block(&metrics);
@@ -188,7 +189,7 @@ impl RunLog {
     }
 
     /// Charges every step before `end` that is not charged yet, durably.
-    fn charge_until(&mut self, end: u64) -> Result<(), Error> {
+    pub(super) fn charge_until(&mut self, end: u64) -> Result<(), Error> {
         if self.charged < end {
             let (event, count) = self.plan.protection.charge(self.charged, end);
             let path = self.folder.join("ledger.jsonl");
@@ -198,15 +199,15 @@ impl RunLog {
         Ok(())
     }
 
-    fn write_checkpoint(&self, trainer: &Trainer<'_>) -> Result<(), Error> {
+    /// Where the trainer stands, tied to the ledger as it is.
+    pub(super) fn checkpoint(&self, trainer: &Trainer<'_>) -> Checkpoint {
         let position = Position {
             ledger_records: self.ledger.records(),
             ledger_head: self.ledger.head().to_owned(),
             ..self.position.moved_to(trainer.state())
         };
-        let weights = trainer.weights().to_vec();
-        let optimizer_state = trainer.optimizer_state();
-        Checkpoint { position, weights, optimizer_state }.write(&self.folder.join("checkpoint"))
+        let (weights, optimizer_state) = (trainer.weights().to_vec(), trainer.optimizer_state());
+        Checkpoint { position, weights, optimizer_state }
     }
 
     /// Held-out records are measured when an epoch was completed, and at the end.

@@ -88,6 +88,8 @@ pub struct TestMetrics {
 #[derive(Debug, Default)]
 pub(crate) struct BlockSummary {
     records: u64,
+    /// Records that told their loss: clients do not.
+    judged: u64,
     loss: f64,
     /// Labels, and how many were hit.
     rows: u64,
@@ -100,7 +102,8 @@ pub(crate) struct BlockSummary {
 impl BlockSummary {
     pub(crate) fn add(&mut self, outcome: &BatchOutcome, clip_norm: Option<f64>) {
         self.bins.resize(BINS, 0);
-        self.records += outcome.losses.len() as u64;
+        self.records += outcome.losses.len().max(outcome.norms.len()) as u64;
+        self.judged += outcome.losses.len() as u64;
         self.loss += outcome.losses.iter().map(|l| f64::from(*l)).sum::<f64>();
         self.rows += outcome.rows as u64;
         self.correct += outcome.correct;
@@ -116,7 +119,7 @@ impl BlockSummary {
         BlockMetrics {
             records: self.records,
             // A loss that is not a number has no place in JSON.
-            loss: share(self.loss, self.records).filter(|loss| loss.is_finite()),
+            loss: share(self.loss, self.judged).filter(|loss| loss.is_finite()),
             accuracy: share(self.correct as f64, self.rows),
             clipped: share(self.clipped as f64, self.normed),
             norms: self.bins.iter().copied().enumerate().filter(|(_, count)| *count > 0).collect(),

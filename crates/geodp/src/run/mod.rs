@@ -37,6 +37,7 @@ mod log;
 pub mod metrics;
 mod open;
 mod review;
+mod rounds;
 mod standalone;
 
 pub use configured::Configured;
@@ -173,26 +174,49 @@ impl<E: Engine> Run<E> {
         for warning in log.plan.warnings() {
             observer.on_warning(warning);
         }
-        let Checkpoint { position, weights, optimizer_state } = start;
-        let last_noise = noise.clone();
-        let mut trainer = Trainer::new(log.plan.clone(), &engine, weights.clone(), noise)?;
-        if !trainer.restore(position.state(), weights, optimizer_state) {
-            let reason = "the checkpoint does not fit the model".to_owned();
-            return Err(Error::NotResumable { folder: log.folder, reason });
-        }
+        let mut trainer = trainer_at(&log, &engine, start, &noise)?;
         while !trainer.is_done() {
             log.run_block(&mut trainer, watch, observer, stop)?;
             if stop.load(Ordering::Relaxed) && !trainer.is_done() {
                 return Ok(Ended::Interrupted { step: trainer.steps_done() });
             }
         }
-        let result = finish::Trained {
-            weights: trainer.released_weights().to_vec(),
-            selection: trainer.selection(),
-            polar: trainer.polar(),
-        };
-        log.release_accuracy(&last_noise)?;
-        let finished = finish::finish(log, &engine, &text, result, watch, observer)?;
+        let finished = end(log, &engine, &text, &trainer, &noise, watch, observer)?;
         Ok(Ended::Finished(Box::new(finished)))
     }
+}
+
+/// A trainer that stands where the checkpoint says.
+fn trainer_at<'e>(
+    log: &RunLog,
+    engine: &'e dyn Engine,
+    at: Checkpoint,
+    noise: &NoiseSource,
+) -> Result<Trainer<'e>, Error> {
+    let Checkpoint { position, weights, optimizer_state } = at;
+    let mut trainer = Trainer::new(log.plan.clone(), engine, weights.clone(), noise.clone())?;
+    if !trainer.restore(position.state(), weights, optimizer_state) {
+        let reason = "the checkpoint does not fit the model".to_owned();
+        return Err(Error::NotResumable { folder: log.folder.clone(), reason });
+    }
+    Ok(trainer)
+}
+
+/// Writes the results of a trainer whose steps are done.
+fn end(
+    mut log: RunLog,
+    engine: &dyn Engine,
+    text: &str,
+    trainer: &Trainer<'_>,
+    noise: &NoiseSource,
+    watch: &dyn Watch,
+    observer: &mut dyn Observer,
+) -> Result<Finished, Error> {
+    let result = finish::Trained {
+        weights: trainer.released_weights().to_vec(),
+        selection: trainer.selection(),
+        polar: trainer.polar(),
+    };
+    log.release_accuracy(noise)?;
+    finish::finish(log, engine, text, result, watch, observer)
 }

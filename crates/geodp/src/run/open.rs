@@ -124,6 +124,7 @@ impl<E: Engine> Run<E> {
         engine: E,
         schema: Option<&str>,
     ) -> Result<Self, Error> {
+        check_repeats(&plan, &engine)?;
         if folder.join("run.toml").exists() {
             return Err(Error::FolderTaken(folder.to_owned()));
         }
@@ -145,6 +146,7 @@ impl<E: Engine> Run<E> {
         plan: Plan,
         engine: E,
     ) -> Result<Self, Error> {
+        check_repeats(&plan, &engine)?;
         let refuse =
             |reason: &str| Error::NotResumable { folder: folder.to_owned(), reason: reason.into() };
         if folder.join("statement.json").exists() {
@@ -280,6 +282,19 @@ pub(super) fn plan_of(engine: &Configured) -> Result<Plan, Error> {
         None => plan,
     };
     Ok(plan.with_data_ledger(config.ledger.clone()))
+}
+
+/// Steps since a checkpoint are repeated with the same noise, so they must be the same steps.
+fn check_repeats(plan: &Plan, engine: &dyn Engine) -> Result<(), Error> {
+    if plan.block > 1 && !engine.repeats() {
+        let reason = format!(
+            "the engine's steps cannot be repeated bit by bit, so each needs its checkpoint: set \
+             checkpoint_every = 1 (it is {})",
+            plan.block
+        );
+        return Err(Error::Plan(reason));
+    }
+    Ok(())
 }
 
 /// Holds the folder of a run that was begun.
