@@ -11,6 +11,7 @@ pub mod claims;
 pub mod direction;
 mod error;
 pub mod experiment;
+pub mod federated;
 pub mod logistic;
 pub mod options;
 mod page;
@@ -42,6 +43,7 @@ pub fn catalogue() -> Vec<Box<dyn AnyExperiment>> {
         Box::new(tables::Table::equal_privacy()),
         Box::new(certified::Certified::default()),
         Box::new(accuracy::Accuracy::default()),
+        Box::new(federated::Federated::default()),
         Box::new(claims::Claims),
     ]
 }

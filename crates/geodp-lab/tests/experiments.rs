@@ -67,6 +67,19 @@ fn accuracy_has_a_row_for_every_set_and_epsilon() {
 }
 
 #[test]
+fn federated_has_a_row_for_every_model_split_and_arm() {
+    let (folder, store) = run_tiny("federated");
+    let rows = csv_rows(&store, "federated.csv");
+    assert_eq!(rows.len(), 2 * 2 * 4);
+    for kind in [",certified,", ",conditional,", ",none,"] {
+        assert!(rows.iter().any(|row| row.contains(kind)), "{kind}");
+    }
+    assert!(csv_rows(&store, "federated-rounds.csv").len() >= 2 * 2 * 4);
+    let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("memory of the process") && page.contains("measured ε"));
+}
+
+#[test]
 fn figure1_has_six_rows_a_point() {
     let (_folder, store) = run_tiny("fig1");
     assert_eq!(csv_rows(&store, "fig1.csv").len(), 6 * 6);

@@ -15,7 +15,8 @@ use crate::tables::protocol::Protocol;
 use checks::{Bias, Effort, Identity, Knobs};
 use evidence::Evidence;
 use geodp_report::{Section, Table, Text, Tone, csv};
-use judge::{Judged, Verdict, judge};
+pub use judge::Verdict;
+use judge::{Judged, judge};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -177,7 +178,7 @@ impl Verdict {
     }
 }
 
-fn badge(verdict: &Verdict) -> Text {
+pub(crate) fn badge(verdict: &Verdict) -> Text {
     match verdict {
         Verdict::Holds => Text::default().badge(Tone::Good, "holds"),
         Verdict::ReleasedOnly => Text::default().badge(Tone::Mixed, "released protocol only"),
