@@ -53,3 +53,21 @@ fn a_bomb_is_not_unpacked() {
         assert!(most < 2 << 20, "{error}: {most} bytes");
     }
 }
+
+/// Damaged Parquet files are refused by a word, and none is unpacked to what it only announces.
+#[cfg(feature = "parquet")]
+#[test]
+fn a_parquet_file_takes_no_more_than_it_holds() {
+    use geodp_data::table::{DraftOptions, draft};
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let look = DraftOptions { look: true, ..DraftOptions::default() };
+    let read = |name: &str| most_bytes(|| draft(&folder.join(name), &look));
+    let (zeros, most) = read("limits/zeros.parquet");
+    assert!(zeros.unwrap().contains("[[feature]]") && most < 8 << 20, "{most} bytes");
+    let (bomb, most) = read("limits/bomb.parquet");
+    let error = bomb.unwrap_err().to_string();
+    assert!(error.contains("announces 134217727 bytes in"), "{error}");
+    assert!(most < 2 << 20, "{most} bytes");
+    let error = read("parquet/long_text.parquet").0.unwrap_err().to_string();
+    assert!(error.contains("other lengths than they have"), "{error}");
+}

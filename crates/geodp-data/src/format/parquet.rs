@@ -68,7 +68,8 @@ fn open(path: &Path) -> Result<Opened, DataError> {
     let open = || File::open(path).map_err(DataError::io("read", path));
     let (file, again) = (open()?, open()?);
     let bytes = file.metadata().map_err(DataError::io("read", path))?.len();
-    let reader = SerializedFileReader::new(again).map_err(|error| broken(path, &error))?;
+    let reader =
+        decoding(|| SerializedFileReader::new(again)).map_err(|error| broken(path, &error))?;
     let groups = reader.metadata().row_groups().iter();
     let rows = groups.map(|group| u64::try_from(group.num_rows()).unwrap_or(u64::MAX));
     let rows = rows.fold(0, u64::saturating_add);
@@ -77,6 +78,14 @@ fn open(path: &Path) -> Result<Opened, DataError> {
         return Err(broken(path, &ParquetError::General(error)));
     }
     Ok(Opened { reader, file, bytes })
+}
+
+/// Runs a part of the decoder. It trusts the lengths that stand inside unpacked pages, and panics where
+/// they lie: that is an error of the file. What it worked on is not used again.
+fn decoding<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(ParquetError::General("its pages hold other lengths than they have".to_owned()))
+    })
 }
 
 fn broken(path: &Path, error: &ParquetError) -> DataError {
@@ -116,7 +125,7 @@ fn read(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Table, Da
         while left > 0 {
             let count = left.min(BATCH);
             for (column, reader) in columns.iter_mut().zip(&mut readers) {
-                column.fill(reader, count).map_err(|error| broken(path, &error))?;
+                decoding(|| column.fill(reader, count)).map_err(|error| broken(path, &error))?;
             }
             for row in 0..count {
                 row_number += 1;
@@ -152,7 +161,7 @@ fn open_columns(
         };
         checked
             .map_err(ParquetError::General)
-            .and_then(|()| group.get_column_reader(place))
+            .and_then(|()| decoding(|| group.get_column_reader(place)))
             .map_err(|error| broken(path, &error))
     };
     places.iter().map(open).collect()
@@ -400,7 +409,8 @@ fn look_at(path: &Path, opened: &Opened, place: usize) -> Result<Seen, DataError
         let mut left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
         while left > 0 {
             let count = left.min(BATCH);
-            column.fill(&mut readers[0], count).map_err(|error| broken(path, &error))?;
+            decoding(|| column.fill(&mut readers[0], count))
+                .map_err(|error| broken(path, &error))?;
             for row in 0..count {
                 seen.add(&column.cell(row, &Names::default()).unwrap_or(Cell::Missing).text());
             }

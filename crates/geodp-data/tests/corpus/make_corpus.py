@@ -102,3 +102,29 @@ write("npy", "fortran.npy", out.getvalue())
 for code, kind in ((8, ">u1"), (9, ">i1"), (11, ">i2"), (12, ">i4"), (13, ">f4"), (14, ">f8")):
     values = np.arange(12).astype(kind).tobytes()
     write("idx", f"{code}.idx", bytes([0, 0, code, 2, 0, 0, 0, 3, 0, 0, 0, 4]) + values)
+
+
+def varint(value):
+    """A positive number as Thrift's compact protocol writes it."""
+    left, out = 2 * value, []
+    while left >= 0x80:
+        out.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes(out + [left])
+
+
+# A page of 1.6 MB of zeros in 1.6 kB, and the same announcing 134 MB: what can be, and what cannot.
+numbers, announced = 200_000, 134_217_727
+out = io.BytesIO()
+schema = pa.schema([pa.field("u", pa.int64(), nullable=False)])
+pq.write_table(pa.table({"u": pa.array([0] * numbers, pa.int64())}, schema), out, compression="gzip",
+               compression_level=9, use_dictionary=False, write_statistics=False, store_schema=False,
+               data_page_size=1 << 24, max_rows_per_page=1 << 20)
+plain = out.getvalue()
+assert plain.count(varint(8 * numbers)) >= 1 and len(varint(announced)) == len(varint(8 * numbers))
+write("limits", "zeros.parquet", plain)
+write("limits", "bomb.parquet", plain.replace(varint(8 * numbers), varint(announced), 1))
+# Once a panic of the decoder: a text in a dictionary that is longer than the dictionary.
+damaged = bytearray((here / "parquet" / "snappy_1.parquet").read_bytes())
+damaged[1876799809515820559 * len(damaged) >> 64] = 10
+write("parquet", "long_text.parquet", bytes(damaged))
