@@ -73,7 +73,7 @@ fn figures_from_private_records_are_marked_everywhere() {
     let owner = page.find(OWNERS).unwrap();
     assert!(page.find(CHART).unwrap() > owner, "the chart is the owner's");
     assert!(page[..owner].contains("for the owner, below"));
-    for part in ["AUC of “yes”", "Confusion matrix", "<title>Calibration", "Recall is the share"]
+    for part in ["(of “yes”)", "Confusion matrix", "<title>Calibration", "Recall is the share"]
     {
         assert!(page.find(part).is_some_and(|at| at > owner), "{part} is the owner's");
     }

@@ -1,13 +1,10 @@
 //! Folders of images by class.
 
-mod fuzz;
-
 use std::fs;
 use std::path::Path;
 
 use geodp_data::images::{self, ImageOptions};
 use geodp_data::{DataError, Dataset, Scaling, Shape};
-use proptest::prelude::*;
 
 fn png(width: u32, height: u32, color: png::ColorType, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -115,24 +112,4 @@ fn what_does_not_fit_is_named() {
     assert!(error.contains("none of the classes"), "{error}");
     let nowhere = images::load(&dir.path().join("nowhere"), &options(true));
     assert!(matches!(nowhere, Err(DataError::Io { .. })));
-}
-
-proptest! {
-    #![proptest_config(fuzz::cases(64))]
-
-    #[test]
-    fn damaged_images_never_panic(
-        which in 0..3usize, damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
-    ) {
-        let grey = png(4, 3, png::ColorType::Grayscale, &[7; 12]);
-        let mut bytes = [&grey[..], GREY_JPEG, COLOUR_JPEG][which].to_vec();
-        for (at, byte) in damage {
-            let at = at.index(bytes.len());
-            bytes[at] = byte;
-        }
-        let dir = tempfile::tempdir().unwrap();
-        write(dir.path(), "a/1.png", &bytes);
-        write(dir.path(), "b/1.png", &bytes);
-        let _ = images::load(dir.path(), &options(true));
-    }
 }

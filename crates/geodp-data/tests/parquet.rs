@@ -1,14 +1,10 @@
 //! Parquet against CSV: the same table gives the same bits, and broken files are refused.
 #![cfg(feature = "parquet")]
 
-mod fuzz;
-
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use geodp_data::table::{self, DraftOptions, ReadOptions, Schema};
+use geodp_data::table::{self, DraftOptions, Schema};
 use geodp_data::{DataError, Place};
-use proptest::prelude::*;
 
 const SCHEMA: &str = r#"
 na = ["NA"]
@@ -149,29 +145,4 @@ fn drafts_know_the_types_and_looking_knows_more() {
     let schema = Schema::parse("s", &looked).unwrap();
     let (data, report) = table::read(&path, &schema).unwrap();
     assert_eq!((data.len(), report.changed_cells()), (173, 0), "{looked}");
-}
-
-proptest! {
-    #![proptest_config(fuzz::cases(96))]
-
-    #[test]
-    fn damaged_files_never_panic(
-        which in 0..CODECS.len(), damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
-        cut in prop::option::of(any::<prop::sample::Index>()),
-    ) {
-        let name = CODECS[which];
-        let mut bytes = fs::read(golden(&format!("table_{name}.parquet"))).unwrap();
-        for (at, byte) in damage {
-            let at = at.index(bytes.len());
-            bytes[at] = byte;
-        }
-        if let Some(cut) = cut {
-            bytes.truncate(cut.index(bytes.len()));
-        }
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("t.parquet");
-        fs::write(&path, bytes).unwrap();
-        let options = ReadOptions { labelled: true, skip_bad_rows: true, ..ReadOptions::default() };
-        let _ = table::read_with(&path, &schema(), &options);
-    }
 }

@@ -1,11 +1,11 @@
 //! CSV tables and their schema: encoding, counting, and errors with their place.
 
+mod common;
 mod fuzz;
 
-use std::fs;
-
+use common::{in_folder, rows};
 use geodp_data::table::{self, ImportReport, Schema};
-use geodp_data::{DataError, Dataset, Place, Records};
+use geodp_data::{DataError, Dataset, Place};
 use proptest::prelude::*;
 
 const SCHEMA: &str = r#"
@@ -29,23 +29,11 @@ fn schema() -> Schema {
 }
 
 fn with_file<T>(text: impl AsRef<[u8]>, run: impl FnOnce(&std::path::Path) -> T) -> T {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("patients.csv");
-    fs::write(&path, text).unwrap();
-    run(&path)
+    in_folder("patients.csv", text, run)
 }
 
 fn read(text: impl AsRef<[u8]>, schema: &Schema) -> Result<(Dataset, ImportReport), DataError> {
     with_file(text, |path| table::read(path, schema))
-}
-
-fn rows(records: &Records) -> Vec<Vec<f32>> {
-    let row = |index| {
-        let mut input = vec![0.0; records.input_len()];
-        records.read_input(index, &mut input);
-        input
-    };
-    (0..records.len()).map(row).collect()
 }
 
 #[test]

@@ -1,34 +1,20 @@
 //! What a schema can say of a column: missing cells, dates, truths, numbers to learn, units; and drafts.
 
+mod common;
 mod fuzz;
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use common::{in_folder, rows};
 use geodp_data::table::{self, DraftOptions, ImportReport, ReadOptions, Schema};
-use geodp_data::{DataError, Dataset, Records};
+use geodp_data::{DataError, Dataset};
 use proptest::prelude::*;
-
-fn in_folder<T>(name: &str, text: impl AsRef<[u8]>, run: impl FnOnce(&Path) -> T) -> T {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join(name);
-    fs::write(&path, text).unwrap();
-    run(&path)
-}
 
 fn read(text: &str, schema: &str) -> Result<(Dataset, ImportReport), DataError> {
     let schema = Schema::parse("schema.toml", schema)?;
     in_folder("patients.csv", text, |path| table::read(path, &schema))
-}
-
-fn rows(records: &Records) -> Vec<Vec<f32>> {
-    let row = |index| {
-        let mut input = vec![0.0; records.input_len()];
-        records.read_input(index, &mut input);
-        input
-    };
-    (0..records.len()).map(row).collect()
 }
 
 const LABEL: &str = "[label]\ncolumn = \"y\"\nclasses = [\"a\", \"b\"]\n";

@@ -1,7 +1,8 @@
-//! Numbers to be learnt: losses and gradients against values by hand and finite differences, exact sums
-//! against a batch of one.
+//! Numbers to be learnt: losses and gradients against values by hand, PyTorch and finite differences, exact
+//! sums against a batch of one.
 
 use geodp_nn::{Grid, LayerSpec, LinearSpec, Loss, NetworkSpec, Samples};
+use serde_json::Value;
 
 /// Points with a number each.
 struct Points {
@@ -67,6 +68,38 @@ fn values_by_hand() {
         network.predict(&weights, &samples, &[0, 1], &mut predictions).unwrap();
         assert_eq!(predictions, [3.0, 3.0]);
     }
+}
+
+/// PyTorch's losses and gradients of every record; `golden/make_regression.py` made them.
+#[test]
+fn pytorch_gives_the_same() {
+    let golden: Value = serde_json::from_str(include_str!("golden/regression.json")).unwrap();
+    let numbers = |value: &Value| -> Vec<f32> {
+        value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap() as f32).collect()
+    };
+    let rows = |value: &Value| value.as_array().unwrap().iter().map(numbers).collect::<Vec<_>>();
+    let inputs = rows(&golden["inputs"]).into_iter().map(|row| row.try_into().unwrap());
+    let samples = Points { inputs: inputs.collect(), targets: numbers(&golden["targets"]) };
+    let mut beyond = 0;
+    for case in golden["cases"].as_array().unwrap() {
+        let loss = if case["loss"] == "huber" { Loss::Huber } else { Loss::Squared };
+        let hidden: Vec<usize> = numbers(&case["hidden"]).iter().map(|&n| n as usize).collect();
+        let network = NetworkSpec::regression(3, &hidden, loss).build().unwrap();
+        let (weights, losses) = (numbers(&case["weights"]), numbers(&case["losses"]));
+        let mut gradient = vec![0.0f32; network.dim()];
+        for (sample, expected) in rows(&case["gradients"]).iter().enumerate() {
+            let batch = [sample as u32];
+            let outcome = network.gradient_sum(&weights, &samples, &batch, &mut gradient).unwrap();
+            let what = format!("{loss:?} {hidden:?} {sample}");
+            assert!((outcome.losses[0] - losses[sample]).abs() < 1e-6, "{what}");
+            for (found, expected) in gradient.iter().zip(expected) {
+                assert!((found - expected).abs() < 2e-6, "{what}: {found} not {expected}");
+            }
+            beyond += usize::from(loss == Loss::Huber && losses[sample] > 0.005);
+        }
+    }
+    // Of 24 records under Huber's loss, some lie within h and some beyond.
+    assert!((4..=22).contains(&beyond), "{beyond}");
 }
 
 /// Each record's gradient against central differences of its loss, through a hidden layer; a Huber loss

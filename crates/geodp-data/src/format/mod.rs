@@ -30,20 +30,15 @@ pub enum Kind {
 }
 
 /// A format of tables.
-pub(crate) trait TableFormat: Sync {
+pub(crate) struct TableFormat {
     /// Reads a table by its schema.
-    fn read(&self, path: &Path, schema: &Schema, options: &ReadOptions)
-    -> Result<Table, DataError>;
+    pub(crate) read: fn(&Path, &Schema, &ReadOptions) -> Result<Table, DataError>,
     /// Headings, and what is known of each column: its type, or with `look` its contents.
-    fn columns(
-        &self,
-        path: &Path,
-        options: &DraftOptions,
-    ) -> Result<Vec<(String, Guess)>, DataError>;
+    pub(crate) columns: fn(&Path, &DraftOptions) -> Result<Vec<(String, Guess)>, DataError>,
 }
 
 enum Reader {
-    Table(&'static dyn TableFormat),
+    Table(TableFormat),
     Array(fn(&Path) -> Result<Array, DataError>),
 }
 
@@ -58,12 +53,12 @@ const FORMATS: &[Format] = &[
     Format {
         name: "CSV",
         endings: &[".csv", ".tsv", ".tab", ".txt"],
-        reader: Reader::Table(&text::Text),
+        reader: Reader::Table(text::FORMAT),
     },
     Format {
         name: "Parquet",
         endings: &[".parquet", ".pq"],
-        reader: Reader::Table(&parquet::Parquet),
+        reader: Reader::Table(parquet::FORMAT),
     },
     Format { name: "NPY", endings: &[".npy"], reader: Reader::Array(npy::read) },
     Format {
@@ -103,10 +98,10 @@ impl Kind {
 }
 
 /// The format of a table; one without a known ending is taken for text.
-pub(crate) fn table_format(path: &Path) -> Result<&'static dyn TableFormat, DataError> {
+pub(crate) fn table_format(path: &Path) -> Result<&'static TableFormat, DataError> {
     match format_of(path) {
-        None => Ok(&text::Text),
-        Some(Format { reader: Reader::Table(format), .. }) => Ok(*format),
+        None => Ok(&text::FORMAT),
+        Some(Format { reader: Reader::Table(format), .. }) => Ok(format),
         Some(Format { name, .. }) => Err(wrong_kind(path, name, Kind::Table)),
     }
 }

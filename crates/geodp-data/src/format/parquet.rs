@@ -34,26 +34,7 @@ const FEW_ROWS: u64 = 1 << 20;
 const A_DAY: i64 = 86_400;
 
 /// Parquet, without Arrow.
-pub(crate) struct Parquet;
-
-impl TableFormat for Parquet {
-    fn read(
-        &self,
-        path: &Path,
-        schema: &Schema,
-        options: &ReadOptions,
-    ) -> Result<Table, DataError> {
-        read(path, schema, options)
-    }
-
-    fn columns(
-        &self,
-        path: &Path,
-        options: &DraftOptions,
-    ) -> Result<Vec<(String, Guess)>, DataError> {
-        guess(path, options.look)
-    }
-}
+pub(crate) const FORMAT: TableFormat = TableFormat { read, columns };
 
 /// A file whose footer was read.
 struct Opened {
@@ -379,7 +360,7 @@ fn fill<T: DataType>(
 }
 
 /// The columns of a file for a draft: their types, or with `look` their contents.
-fn guess(path: &Path, look: bool) -> Result<Vec<(String, Guess)>, DataError> {
+fn columns(path: &Path, options: &DraftOptions) -> Result<Vec<(String, Guess)>, DataError> {
     let opened = open(path)?;
     let descriptor = opened.reader.metadata().file_metadata().schema_descr_ptr();
     let mut found = Vec::new();
@@ -387,7 +368,7 @@ fn guess(path: &Path, look: bool) -> Result<Vec<(String, Guess)>, DataError> {
         let column = descriptor.column(place);
         let Ok(meaning) = meaning(&column) else { continue };
         let guess = match (meaning, column.physical_type()) {
-            _ if look => Guess::Seen(look_at(path, &opened, place)?),
+            _ if options.look => Guess::Seen(look_at(path, &opened, place)?),
             (Meaning::Text, _) => Guess::Text,
             (Meaning::Date | Meaning::Ticks(_), _) => Guess::Date,
             (_, Physical::BOOLEAN) => Guess::Boolean,

@@ -21,38 +21,24 @@ use crate::{DataError, Place};
 const BUFFER: usize = 1 << 16;
 
 /// CSV and its relatives.
-pub(crate) struct Text;
+pub(crate) const FORMAT: TableFormat = TableFormat { read, columns };
 
-impl TableFormat for Text {
-    fn read(
-        &self,
-        path: &Path,
-        schema: &Schema,
-        options: &ReadOptions,
-    ) -> Result<Table, DataError> {
-        read(path, schema, options)
+/// The columns of a file for a draft.
+fn columns(path: &Path, options: &DraftOptions) -> Result<Vec<(String, Guess)>, DataError> {
+    let delimiter = delimiter(path, options.delimiter);
+    let names = headings(path, delimiter)?;
+    if !options.look {
+        return Ok(names.into_iter().map(|name| (name, Guess::Unknown)).collect());
     }
-
-    fn columns(
-        &self,
-        path: &Path,
-        options: &DraftOptions,
-    ) -> Result<Vec<(String, Guess)>, DataError> {
-        let delimiter = delimiter(path, options.delimiter);
-        let names = headings(path, delimiter)?;
-        if !options.look {
-            return Ok(names.into_iter().map(|name| (name, Guess::Unknown)).collect());
+    let mut seen = vec![Seen::new(); names.len()];
+    let mut reader = reader(path, delimiter)?;
+    let mut row = ByteRecord::new();
+    while reader.read_byte_record(&mut row).map_err(|error| row_error(path, error))? {
+        for (seen, cell) in seen.iter_mut().zip(&row) {
+            seen.add(&String::from_utf8_lossy(cell));
         }
-        let mut seen = vec![Seen::new(); names.len()];
-        let mut reader = reader(path, delimiter)?;
-        let mut row = ByteRecord::new();
-        while reader.read_byte_record(&mut row).map_err(|error| row_error(path, error))? {
-            for (seen, cell) in seen.iter_mut().zip(&row) {
-                seen.add(&String::from_utf8_lossy(cell));
-            }
-        }
-        Ok(names.into_iter().zip(seen.into_iter().map(Guess::Seen)).collect())
     }
+    Ok(names.into_iter().zip(seen.into_iter().map(Guess::Seen)).collect())
 }
 
 /// The file as a stream of text, unpacked if it is gzip.

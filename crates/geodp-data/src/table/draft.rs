@@ -94,7 +94,7 @@ impl Seen {
 /// # Errors
 /// If the table cannot be read, or has no column of the label's name.
 pub fn draft(path: &Path, options: &DraftOptions) -> Result<String, DataError> {
-    let columns = table_format(path)?.columns(path, options)?;
+    let columns = (table_format(path)?.columns)(path, options)?;
     if let Some(label) = &options.label {
         let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
         super::build::one_of(&path.display().to_string(), &names, label)?;

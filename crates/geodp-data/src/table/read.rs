@@ -32,5 +32,5 @@ pub fn read(path: &Path, schema: &Schema) -> Result<(Dataset, ImportReport), Dat
 /// Reads a table with everything that `options` asks for; by default for prediction, where the label
 /// column need not be there and is not looked at if it is.
 pub fn read_with(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Table, DataError> {
-    table_format(path)?.read(path, schema, options)
+    (table_format(path)?.read)(path, schema, options)
 }

@@ -37,14 +37,14 @@ fn classes(mut section: Section, inputs: &ReportInputs<'_>, scores: &Scores) -> 
     let names = inputs.classes;
     if let Some(auc) = scores.auc {
         let what = match names.len() {
-            2 => format!("AUC of “{}”", names[1]),
-            _ => "AUC, mean of each class against the rest".to_owned(),
+            2 => format!("of “{}”", names[1]),
+            _ => "mean of each class against the rest".to_owned(),
         };
-        section = section.key_values([(what, format!("{auc:.4}"))]);
+        section = section.key_values([("AUC", format!("{auc:.4} ({what})"))]);
     }
     let whole = names.len() <= MOST_SHOWN;
     let header = ["class".to_owned(), "records".to_owned(), "recall".to_owned()];
-    let answers = names.iter().filter(|_| whole).map(|name| format!("as {name}"));
+    let answers = names.iter().filter(|_| whole).cloned();
     let mut table = Table::new(header.into_iter().chain(answers));
     for (class, name) in names.iter().enumerate() {
         let row = &scores.confusion[class];
