@@ -1,8 +1,8 @@
 //! How fast a table is read and how much memory that takes:
 //! `cargo run --release -p geodp-data --example load_table -- table.csv schema.toml`
 //!
-//! Memory is the most that the process ever held (Linux), against the matrix of f32 that it made. With
-//! `--numbers`, seconds and bytes alone, for `benchmarks/tables/run.py`.
+//! Memory is the most that the process ever held (Linux), against the matrix of f32 that it made.
+//! `benchmarks/tables/run.py` compares it with others.
 
 use geodp_data::table::{Schema, read};
 use std::path::Path;
@@ -10,17 +10,13 @@ use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [table, schema, more @ ..] = &arguments[..] else {
+    let [table, schema] = &arguments[..] else {
         return Err("give a table and its schema".into());
     };
     let started = Instant::now();
     let (data, report) = read(Path::new(table), &Schema::load(Path::new(schema))?)?;
     let seconds = started.elapsed().as_secs_f64();
     let megabytes = std::fs::metadata(table)?.len() as f64 / 1e6;
-    if more == ["--numbers"] {
-        println!("{seconds} {}", peak_megabytes().unwrap_or(0.0) * 1e6);
-        return Ok(());
-    }
     let matrix = (data.len() * data.input_len() * 4) as f64 / 1e6;
     println!("{} rows, {} cells changed", data.len(), report.changed_cells());
     println!("{megabytes:.0} MB in {seconds:.2} s: {:.0} MB/s", megabytes / seconds);

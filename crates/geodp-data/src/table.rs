@@ -50,6 +50,7 @@
 pub(crate) mod build;
 pub(crate) mod cell;
 pub(crate) mod date;
+mod decimal;
 pub(crate) mod draft;
 mod file;
 mod names;

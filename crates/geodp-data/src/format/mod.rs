@@ -16,6 +16,7 @@ mod parquet;
 #[cfg(not(feature = "parquet"))]
 #[path = "no_parquet.rs"]
 mod parquet;
+mod rows;
 mod text;
 
 /// What a path holds.

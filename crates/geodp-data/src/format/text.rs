@@ -11,6 +11,7 @@ use csv::{ByteRecord, ReaderBuilder};
 use flate2::read::MultiGzDecoder;
 
 use super::TableFormat;
+use super::rows::Rows;
 use crate::files::{is_gzip, shown};
 use crate::table::build::{Builder, Roles};
 use crate::table::cell::Cell;
@@ -83,41 +84,30 @@ fn read(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Table, Da
     let at = |column: &String| headings.iter().position(|heading| heading == column).unwrap_or(0);
     let columns: Vec<usize> = roles.columns.iter().map(at).collect();
     let mut builder = Builder::new(&file, schema, options, roles);
-    let mut reader = reader(path, delimiter)?;
-    let mut row = ByteRecord::new();
+    let io = |error| crate::files::broken_gzip(&file, &error);
+    let mut rows = Rows::new(open(path)?, delimiter).map_err(io)?;
+    rows.advance().map_err(io)?;
     let mut number = 0;
-    loop {
-        match reader.read_byte_record(&mut row) {
-            Ok(true) => number += 1,
-            Ok(false) => break,
-            Err(error) => {
-                number += 1;
-                let recoverable = matches!(error.kind(), csv::ErrorKind::UnequalLengths { .. });
-                let error = row_error(path, error);
-                if !recoverable {
-                    return Err(error);
-                }
-                builder.bad_row(error)?;
-                continue;
-            }
+    while rows.advance().map_err(io)? {
+        number += 1;
+        if rows.len() != headings.len() {
+            let tells = builder.tells_bad_rows();
+            let place = Place::Line(if tells { line_at(path, rows.position()) } else { 0 });
+            let (found, wanted) = (rows.len(), headings.len());
+            let problem = format!("{found} cells where the first line has {wanted}");
+            builder.bad_row(DataError::Row { file: file.clone(), place, problem })?;
+            continue;
         }
-        let cell = |role: usize| text_cell(&row[columns[role]], schema);
+        let cell = |role: usize| Cell::of_bytes(rows.cell(columns[role]), &schema.na);
         if let Err(bad) = builder.row(number, cell) {
-            let place = if builder.tells_bad_rows() { line_at(path, row.position()) } else { 0 };
+            let tells = builder.tells_bad_rows();
+            let place = if tells { line_at(path, rows.position()) } else { 0 };
             let column = columns[bad.role] + 1;
             let error = builder.cell_error(Place::Line(place), column, bad);
             builder.bad_row(error)?;
         }
     }
     builder.finish()
-}
-
-#[inline]
-fn text_cell<'c>(bytes: &'c [u8], schema: &Schema) -> Result<Cell<'c>, String> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(Cell::of_text(text, &schema.na)),
-        Err(_) => Err("text that is not UTF-8; save the file as UTF-8".to_owned()),
-    }
 }
 
 /// A table whose first line is one long cell most likely has another delimiter.
@@ -138,12 +128,12 @@ fn other_delimiter(error: DataError, headings: &[String], delimiter: u8) -> Data
 
 /// The line a row starts on. The reader's position is where the row before it ended, so blank lines
 /// (and the second half of a Windows line end) between the two are still to be counted.
-fn line_at(path: &Path, position: Option<&csv::Position>) -> u64 {
-    let (Some(position), Ok(stream)) = (position, open(path)) else { return 1 };
+fn line_at(path: &Path, position: u64) -> u64 {
+    let Ok(stream) = open(path) else { return 1 };
     let (mut line, mut offset) = (1, 0);
     for byte in BufReader::with_capacity(BUFFER, stream).bytes() {
         let Ok(byte) = byte else { break };
-        if offset >= position.byte() && !matches!(byte, b'\r' | b'\n') {
+        if offset >= position && !matches!(byte, b'\r' | b'\n') {
             break;
         }
         line += u64::from(byte == b'\n');
@@ -160,7 +150,7 @@ fn row_error(path: &Path, error: csv::Error) -> DataError {
         // The file was opened; what fails now is its gzip stream or the disk.
         return crate::files::broken_gzip(&shown(path), &source);
     }
-    let place = Place::Line(line_at(path, error.position()));
+    let place = Place::Line(line_at(path, error.position().map_or(0, csv::Position::byte)));
     let problem = match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             format!("{len} cells where the first line has {expected_len}")

@@ -4,6 +4,7 @@
 //! its text would: that is why a table gives the same bits in both formats.
 
 use super::date::Moment;
+use super::decimal::decimal;
 use super::schema::{Missing, truth};
 use super::{ColumnReport, Feature, FeatureKind, Names, NumericScale};
 
@@ -13,6 +14,8 @@ pub(crate) enum Cell<'a> {
     Missing,
     /// Trimmed, and not one of the words for missing.
     Text(&'a str),
+    /// A plain decimal as it is written, and the number it is.
+    Decimal(&'a [u8], f64),
     Integer(i64),
     Number(f64),
     Truth(bool),
@@ -39,6 +42,20 @@ impl<'a> Cell<'a> {
         }
     }
 
+    /// A text cell that may be a plain decimal, which then need not be read again.
+    #[inline]
+    pub(crate) fn of_bytes(bytes: &'a [u8], na: &Names) -> Result<Self, String> {
+        if na.list().is_empty()
+            && let Some(number) = decimal(bytes)
+        {
+            return Ok(Cell::Decimal(bytes, number));
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Cell::of_text(text, na)),
+            Err(_) => Err("text that is not UTF-8; save the file as UTF-8".to_owned()),
+        }
+    }
+
     /// A number; what is not finite is missing.
     #[inline]
     pub(crate) fn of_number(number: f64, na: &Names) -> Self {
@@ -58,6 +75,7 @@ impl<'a> Cell<'a> {
         match self {
             Cell::Missing => String::new(),
             Cell::Text(text) => (*text).to_owned(),
+            Cell::Decimal(bytes, _) => written(bytes).to_owned(),
             Cell::Integer(number) => number.to_string(),
             Cell::Number(number) => number.to_string(),
             Cell::Truth(truth) => if *truth { "True" } else { "False" }.to_owned(),
@@ -69,7 +87,7 @@ impl<'a> Cell<'a> {
         match self {
             Cell::Text(text) => text.parse().ok().filter(|number: &f64| number.is_finite()),
             Cell::Integer(number) => Some(*number as f64),
-            Cell::Number(number) => Some(*number),
+            Cell::Decimal(_, number) | Cell::Number(number) => Some(*number),
             _ => None,
         }
     }
@@ -77,6 +95,7 @@ impl<'a> Cell<'a> {
     fn days(&self) -> Option<f64> {
         match self {
             Cell::Text(text) => Moment::parse(text).map(Moment::days),
+            Cell::Decimal(bytes, _) => Moment::parse(written(bytes)).map(Moment::days),
             Cell::Moment(moment) => Some(moment.days()),
             _ => None,
         }
@@ -85,6 +104,7 @@ impl<'a> Cell<'a> {
     fn truth(&self) -> Option<bool> {
         match self {
             Cell::Text(text) => truth(text),
+            Cell::Decimal(bytes, _) => truth(written(bytes)),
             Cell::Truth(truth) => Some(*truth),
             Cell::Integer(0) | Cell::Number(0.0) => Some(false),
             Cell::Integer(1) | Cell::Number(1.0) => Some(true),
@@ -95,6 +115,7 @@ impl<'a> Cell<'a> {
     fn name(&self, names: &Names) -> Option<usize> {
         match self {
             Cell::Text(text) => names.position(text),
+            Cell::Decimal(bytes, _) => names.position(written(bytes)),
             Cell::Number(number) => names.number(*number),
             other => names.position(&other.text()),
         }
@@ -167,6 +188,11 @@ impl<'a> Cell<'a> {
     pub(crate) fn target(&self) -> Result<f64, String> {
         self.number().ok_or_else(|| format!("{} is not a number", self.quoted()))
     }
+}
+
+/// A decimal's characters, all of which are ASCII.
+fn written(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or_default()
 }
 
 fn missing(
