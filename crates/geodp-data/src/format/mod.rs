@@ -30,12 +30,15 @@ pub enum Kind {
     Images,
 }
 
+/// A heading, and what is known of its column.
+type NamedGuess = (String, Guess);
+
 /// A format of tables.
 pub(crate) struct TableFormat {
     /// Reads a table by its schema.
     pub(crate) read: fn(&Path, &Schema, &ReadOptions) -> Result<Table, DataError>,
     /// Headings, and what is known of each column: its type, or with `look` its contents.
-    pub(crate) columns: fn(&Path, &DraftOptions) -> Result<Vec<(String, Guess)>, DataError>,
+    pub(crate) columns: fn(&Path, &DraftOptions) -> Result<Vec<NamedGuess>, DataError>,
 }
 
 enum Reader {

@@ -18,7 +18,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
-use super::TableFormat;
+use super::{NamedGuess, TableFormat};
 use crate::files::shown;
 use crate::table::build::{Builder, Roles};
 use crate::table::cell::Cell;
@@ -360,7 +360,7 @@ fn fill<T: DataType>(
 }
 
 /// The columns of a file for a draft: their types, or with `look` their contents.
-fn columns(path: &Path, options: &DraftOptions) -> Result<Vec<(String, Guess)>, DataError> {
+fn columns(path: &Path, options: &DraftOptions) -> Result<Vec<NamedGuess>, DataError> {
     let opened = open(path)?;
     let descriptor = opened.reader.metadata().file_metadata().schema_descr_ptr();
     let mut found = Vec::new();

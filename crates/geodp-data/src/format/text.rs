@@ -10,8 +10,8 @@ use std::path::Path;
 use csv::{ByteRecord, ReaderBuilder};
 use flate2::read::MultiGzDecoder;
 
-use super::TableFormat;
 use super::rows::Rows;
+use super::{NamedGuess, TableFormat};
 use crate::files::{is_gzip, shown};
 use crate::table::build::{Builder, Roles};
 use crate::table::cell::Cell;
@@ -25,7 +25,7 @@ const BUFFER: usize = 1 << 16;
 pub(crate) const FORMAT: TableFormat = TableFormat { read, columns };
 
 /// The columns of a file for a draft.
-fn columns(path: &Path, options: &DraftOptions) -> Result<Vec<(String, Guess)>, DataError> {
+fn columns(path: &Path, options: &DraftOptions) -> Result<Vec<NamedGuess>, DataError> {
     let delimiter = delimiter(path, options.delimiter);
     let names = headings(path, delimiter)?;
     if !options.look {
