@@ -20,6 +20,7 @@ __all__ = [
     "NoiseSource",
     "Perturbation",
     "PolarState",
+    "TeamWorker",
     "__version__",
     "audit_lower_bound",
     "audit_one_run",
@@ -259,7 +260,15 @@ def train(
     config: str | None,
     observer: Callable[[str, Any], None],
     threads: int | None = None,
+    team: Any = None,
 ) -> tuple[int, bool]: ...
+
+@final
+class TeamWorker:
+    def __new__(cls, rank: int, size: int) -> TeamWorker: ...
+    def handle(
+        self, request: bytes, weights: npt.NDArray[np.float32] | None = None
+    ) -> tuple[npt.NDArray[np.int64] | None, bytes]: ...
 
 @final
 class Model:

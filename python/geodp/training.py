@@ -18,7 +18,7 @@ import tomllib
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,26 @@ __all__ = ["Model", "Run", "RunWarning", "Statement", "train"]
 
 Callback = Callable[[str, Any], None]
 PathLike = str | os.PathLike[str]
+
+
+class Team(Protocol):
+    """Other processes, as rank 0 speaks with them: within a step in the order of these methods."""
+
+    @property
+    def size(self) -> int:
+        """How many processes there are, this one with them."""
+
+    def send(self, rank: int, request: bytes) -> None:
+        """Hands a process its request."""
+
+    def broadcast(self, weights: npt.NDArray[np.float32]) -> None:
+        """Hands every process the weights that belong to its request."""
+
+    def sum(self) -> npt.NDArray[np.int64]:
+        """The sum of the other processes' sums."""
+
+    def receive(self, rank: int) -> bytes:
+        """A process's answer."""
 
 
 def train(
@@ -55,6 +75,7 @@ def train(
     progress: bool = True,
     callback: Callback | None = None,
     threads: int | None = None,
+    team: Team | None = None,
 ) -> Run:
     """Trains privately into ``folder`` and answers the finished :class:`Run`.
 
@@ -80,6 +101,8 @@ def train(
     ``callback``
         Called with ("step", (step, steps)), ("block", metrics) and ("warning", text). What it raises
         stops the run after a checkpoint. Metrics are of private records: for the data's owner.
+    ``team``
+        Other processes that hold shares of the records, as :mod:`geodp.ray` makes them.
 
     Ctrl-C ends the step, writes a checkpoint and raises ``KeyboardInterrupt``; :meth:`Run.resume` goes
     on from there.
@@ -104,7 +127,7 @@ def train(
         whole["data"] = learnt.write(folder / "data", inputs, labels, test)
     if holdout is not None:
         whole["data"] = {**whole.get("data", {}), "holdout": holdout}
-    return _work(folder, json.dumps(whole), progress, callback, threads)
+    return _work(folder, json.dumps(whole), progress, callback, threads, team)
 
 
 class RunWarning(UserWarning):
@@ -127,9 +150,10 @@ class Run:
         progress: bool = True,
         callback: Callback | None = None,
         threads: int | None = None,
+        team: Team | None = None,
     ) -> Run:
         """Goes on with a run that was stopped or killed, to the same bits."""
-        return _work(Path(folder), None, progress, callback, threads)
+        return _work(Path(folder), None, progress, callback, threads, team)
 
     def predict_proba(self, inputs: npt.ArrayLike) -> npt.NDArray[np.float32]:
         """The probability of each class, for each record."""
@@ -202,6 +226,7 @@ def _work(
     progress: bool,
     callback: Callback | None,
     threads: int | None,
+    team: Team | None,
 ) -> Run:
     bar = Progress(progress)
 
@@ -215,7 +240,7 @@ def _work(
             callback(kind, what)
 
     try:
-        _native.train(os.fspath(folder), config, observe, threads)
+        _native.train(os.fspath(folder), config, observe, threads, team)
     finally:
         bar.close()
     return Run(folder)

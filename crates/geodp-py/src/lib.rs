@@ -1,7 +1,7 @@
 //! `geodp._native`: what the Python package `geodp` calls.
 //!
 //! Behind `geodp.account` stand `account`, `claim` and `ledger`; behind `geodp.mechanism` `mechanism`,
-//! `exact`, `noise` and `polar`; behind `geodp.train` `train` and `model`; `audit` and `data` behind the
+//! `exact`, `noise` and `polar`; behind `geodp.train` `train` and `model`, behind `geodp.ray` `team`; `audit` and `data` behind the
 //! modules of their names. Nothing is decided here: arguments are turned into the types of the Rust
 //! crates, which check them, and errors into Python's (`error`). Every call that computes or waits for
 //! the disk frees the interpreter's lock (`Python::detach`), so other Python threads go on.
@@ -20,6 +20,7 @@ mod mechanism;
 mod model;
 mod noise;
 mod polar;
+mod team;
 mod train;
 
 use pyo3::prelude::*;
@@ -51,6 +52,8 @@ mod _native {
     use super::noise::NoiseSource;
     #[pymodule_export]
     use super::polar::PolarState;
+    #[pymodule_export]
+    use super::team::TeamWorker;
     #[pymodule_export]
     use super::train::train;
 

@@ -6,8 +6,10 @@
 //! only then the exception is raised. So a run stopped from Python resumes like any other.
 
 use crate::error;
+use crate::team::Through;
 use geodp::config::RunConfig;
 use geodp::run::{BlockMetrics, Ended, Run};
+use geodp::team::Leader;
 use geodp::watch::{Observer, Progress};
 use geodp_audit::measure::Measure;
 use geodp_mechanism::NoiseSource;
@@ -15,7 +17,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How long the calling thread sleeps at most before it looks for signals.
@@ -23,17 +25,22 @@ const NAP: Duration = Duration::from_millis(50);
 
 /// Trains into `folder` as `config` (JSON) says, or resumes the run there if it is None. Answers the
 /// steps done, and whether the run is finished. The observer is called with ("step", (step, steps)),
-/// ("block", metrics as JSON) and ("warning", text).
+/// ("block", metrics as JSON) and ("warning", text). `team` links other processes (`team.rs`).
 #[pyfunction]
-#[pyo3(signature = (folder, config, observer, threads = None))]
+#[pyo3(signature = (folder, config, observer, threads = None, team = None))]
 pub(crate) fn train(
     py: Python<'_>,
     folder: PathBuf,
     config: Option<&str>,
     observer: &Bound<'_, PyAny>,
     threads: Option<usize>,
+    team: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(u64, bool)> {
-    let run = py.detach(|| open(&folder, config))?;
+    let leader = match team {
+        None => None,
+        Some(object) => Some(Leader::new(Arc::new(Through::new(object)?))),
+    };
+    let run = py.detach(|| open(leader, &folder, config))?;
     let pool = match threads {
         None => None,
         Some(threads) => {
@@ -75,13 +82,13 @@ pub(crate) fn train(
     }
 }
 
-fn open(folder: &Path, config: Option<&str>) -> PyResult<Run> {
+fn open(leader: Option<Arc<Leader>>, folder: &Path, config: Option<&str>) -> PyResult<Run> {
     let run = match config {
-        None => Run::resume(folder),
+        None => Run::resume_among(leader, folder, &|_, _| ()),
         Some(text) => {
             let config: RunConfig = serde_json::from_str(text)
                 .map_err(|e| error::argument(format!("the config cannot be used: {e}")))?;
-            Run::create(folder, config)
+            Run::create_among(leader, folder, config, &|_, _| ())
         }
     };
     run.map_err(error::training)

@@ -24,7 +24,7 @@ mod wire;
 mod worker;
 
 pub(crate) use joined::Joined;
-pub use worker::serve;
+pub use worker::{Worker, serve};
 
 use crate::Error;
 use crate::config::RunConfig;

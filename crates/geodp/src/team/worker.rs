@@ -19,23 +19,38 @@ use std::path::Path;
 /// If the link breaks, or rank 0 says something that cannot be understood. What goes wrong with data and
 /// records is told to rank 0, and no error here.
 pub fn serve(link: &dyn Link) -> Result<(), Error> {
-    let mut seat: Option<Configured> = None;
-    loop {
-        let request = Request::read(&link.receive(0)?).ok_or_else(not_understood)?;
-        match (request, &seat) {
-            (Request::Stop, _) => return Ok(()),
+    let mut worker = Worker::default();
+    while worker.handle(link, &link.receive(0)?)? {}
+    Ok(())
+}
+
+/// One process's share, between requests: for links that hand requests over instead of waiting for them.
+#[derive(Default)]
+pub struct Worker {
+    share: Option<Configured>,
+}
+
+impl Worker {
+    /// Does what rank 0 asks, through `link`; `false` if that is to stop.
+    ///
+    /// # Errors
+    /// As [`serve`].
+    pub fn handle(&mut self, link: &dyn Link, request: &[u8]) -> Result<bool, Error> {
+        match (Request::read(request).ok_or_else(not_understood)?, &self.share) {
+            (Request::Stop, _) => return Ok(false),
             (Request::Load { config, folder }, _) => {
                 let loaded = load(link, &config, &folder);
                 let answer: Result<Found, String> = match &loaded {
                     Ok(engine) => engine.found().map_err(|error| error.to_string()),
                     Err(error) => Err(error.to_string()),
                 };
-                seat = loaded.ok();
+                self.share = loaded.ok();
                 link.send(0, &answer.bytes())?;
             }
             (request, Some(engine)) => work(link, engine, request)?,
             (_, None) => return Err(not_understood()),
         }
+        Ok(true)
     }
 }
 
