@@ -1,5 +1,5 @@
-//! Rows of a text table, as bytes. The same rows as the `csv` crate gives, at twice its speed where nothing
-//! is quoted, which is most of most tables.
+//! Rows of a text table, as bytes. The same rows as the `csv` crate gives, faster where nothing is quoted,
+//! which is most of most tables.
 //!
 //! A line without a quotation mark is cut at its delimiters where it stands in the buffer. The first line
 //! that has one, or a carriage return that does not end it, is handed to `csv` with everything after it.
