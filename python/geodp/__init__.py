@@ -10,6 +10,7 @@
 | ``geodp.sklearn`` | estimators for scikit-learn |
 | ``geodp.opacus`` | GeoDP, secure noise and a ledger inside Opacus |
 | ``geodp.jax`` | DP and GeoDP as an optax gradient transformation |
+| ``geodp.federated``, ``geodp.flower`` | federated rounds with the client as unit of privacy |
 
 >>> from geodp import account
 >>> account.epsilon(sample_rate=0.01, noise_multiplier=1.0, steps=1000, delta=1e-5).upper < 1.84

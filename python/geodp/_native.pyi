@@ -13,9 +13,11 @@ __all__ = [
     "Bracket",
     "Claim",
     "ExactSum",
+    "FederatedServer",
     "Ledger",
     "LedgerError",
     "LedgerWriter",
+    "LocalNetwork",
     "Model",
     "NoiseSource",
     "Perturbation",
@@ -295,3 +297,59 @@ def mnist() -> tuple[
     tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]],
     tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]],
 ]: ...
+
+@final
+class FederatedServer:
+    def __new__(
+        cls,
+        folder: _Path,
+        params: str,
+        population: int,
+        weights: npt.NDArray[np.float32],
+        model: str = "",
+        clients: str = "",
+    ) -> FederatedServer: ...
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def rounds_done(self) -> int: ...
+    @property
+    def noise_multiplier(self) -> float | None: ...
+    @property
+    def warnings(self) -> list[str]: ...
+    def weights(self) -> npt.NDArray[np.float32]: ...
+    def claim(self) -> Claim: ...
+    def begin(self) -> tuple[int, npt.NDArray[np.int64], int] | None: ...
+    def add(self, client: int, update: npt.NDArray[np.float32]) -> str: ...
+    def finish(self) -> npt.NDArray[np.float32]: ...
+    def conclude(self) -> str: ...
+
+@final
+class LocalNetwork:
+    def __new__(cls, spec: str) -> LocalNetwork: ...
+    def __getnewargs__(self) -> tuple[str]: ...
+    @staticmethod
+    def logistic(features: int, classes: int) -> LocalNetwork: ...
+    @staticmethod
+    def cnn() -> LocalNetwork: ...
+    @property
+    def dim(self) -> int: ...
+    def init(self, seed: int = 0) -> npt.NDArray[np.float32]: ...
+    def train(
+        self,
+        weights: npt.NDArray[np.float32],
+        inputs: npt.NDArray[np.float32],
+        labels: npt.NDArray[np.int64],
+        *,
+        epochs: int,
+        batch: int,
+        learning_rate: float,
+        client: int = 0,
+        bits: int = 0,
+    ) -> npt.NDArray[np.float32]: ...
+    def evaluate(
+        self,
+        weights: npt.NDArray[np.float32],
+        inputs: npt.NDArray[np.float32],
+        labels: npt.NDArray[np.int64],
+    ) -> tuple[float, float]: ...

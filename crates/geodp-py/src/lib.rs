@@ -1,10 +1,11 @@
 //! `geodp._native`: what the Python package `geodp` calls.
 //!
 //! Behind `geodp.account` stand `account`, `claim` and `ledger`; behind `geodp.mechanism` `mechanism`,
-//! `exact`, `noise` and `polar`; behind `geodp.train` `train` and `model`, behind `geodp.ray` `team`; `audit` and `data` behind the
-//! modules of their names. Nothing is decided here: arguments are turned into the types of the Rust
-//! crates, which check them, and errors into Python's (`error`). Every call that computes or waits for
-//! the disk frees the interpreter's lock (`Python::detach`), so other Python threads go on.
+//! `exact`, `noise` and `polar`; behind `geodp.train` `train` and `model`, behind `geodp.ray` `team`;
+//! `audit`, `data` and `federated` behind the modules of their names. Nothing is decided here: arguments are
+//! turned into the types of the Rust crates, which check them, and errors into Python's (`error`). Every
+//! call that computes or waits for the disk frees the interpreter's lock (`Python::detach`), so other Python
+//! threads go on.
 //!
 //! What is more than a call of Rust lives in `python/geodp`; the types stand in
 //! `python/geodp/_native.pyi`, which the tests hold against this module.
@@ -15,6 +16,7 @@ mod claim;
 mod data;
 mod error;
 mod exact;
+mod federated;
 mod ledger;
 mod mechanism;
 mod model;
@@ -42,6 +44,8 @@ mod _native {
     use super::error::LedgerError;
     #[pymodule_export]
     use super::exact::ExactSum;
+    #[pymodule_export]
+    use super::federated::{FederatedServer, LocalNetwork};
     #[pymodule_export]
     use super::ledger::{Ledger, LedgerWriter};
     #[pymodule_export]
