@@ -8,7 +8,6 @@ MNIST's public test images; no client is asked for metrics.
 
 import argparse
 import os
-from functools import cache
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, Context, MetricRecord
@@ -21,18 +20,11 @@ from geodp.flower import GeoDPStrategy, native_client
 network = LocalNetwork.logistic(784, 10)
 
 
-@cache
-def mnist():
-    (images, labels), (test_images, test_labels) = data.mnist()
-    flat = lambda x: np.ascontiguousarray(x.reshape(len(x), 784))  # noqa: E731
-    return (flat(images), labels), (flat(test_images), test_labels)
-
-
 def shard(place: int, clients: int) -> tuple[np.ndarray, np.ndarray]:
     """The records of one client: dealt at random, none twice."""
-    (images, labels), _ = mnist()
+    (images, labels), _ = data.mnist()
     rows = np.random.default_rng(0).permutation(len(images))[place::clients]
-    return images[rows], labels[rows]
+    return images[rows].reshape(len(rows), 784), labels[rows]
 
 
 def main() -> None:
@@ -70,8 +62,10 @@ def main() -> None:
             seed=args.seed,
         )
 
+        _, (images, labels) = data.mnist()
+        images = images.reshape(len(images), 784)
+
         def evaluate(server_round: int, arrays: ArrayRecord) -> MetricRecord:
-            _, (images, labels) = mnist()
             loss, accuracy = network.evaluate(arrays["weights"].numpy(), images, labels)
             claim = strategy.claim()
             print(f"round {server_round}: accuracy {100 * accuracy:.2f} %, {claim or 'nothing spent'}")
