@@ -114,13 +114,14 @@ class Actors:
 
     def _result(self, rank: int) -> npt.NDArray[np.int64] | None:
         """Waits for an actor; one that is lost is started again and asked the same."""
-        pending = self._pending.pop(rank)
-        for attempt in range(self.attempts + 1):
+        pending, lost = self._pending.pop(rank), 0
+        while True:
             try:
                 part, self._answers[rank] = ray.get(pending)
                 return part  # type: ignore[no-any-return]
             except _LOST:
-                if attempt == self.attempts:
+                lost += 1
+                if lost > self.attempts:
                     raise
                 warnings.warn(
                     f"worker {rank} was lost and is started again; its part of the step is repeated",
@@ -132,4 +133,3 @@ class Actors:
                 if request[0] != _LOAD:
                     actor.handle.remote(self._loads[rank], None)
                 pending = actor.handle.remote(request, weights)
-        raise AssertionError("unreachable")

@@ -13,6 +13,7 @@ mod error;
 pub mod experiment;
 pub mod federated;
 pub mod logistic;
+pub mod model;
 pub mod options;
 mod page;
 pub mod runtime;

@@ -18,6 +18,7 @@ mod train;
 
 use crate::Error;
 use crate::experiment::{Cell, CellContext, Drawn, Experiment, FinishedOf, PageContext};
+use crate::model::Model;
 use crate::options::{Options, Size};
 use crate::tables::crossing::CrossingBeta;
 use geodp::schedule::Decay;
@@ -26,16 +27,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::cell::OnceCell;
 use train::{Outcome, Task};
-
-/// Which model is trained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Model {
-    /// A linear model on scattering features.
-    Scattering,
-    /// The CNN with 21,840 parameters.
-    Cnn,
-}
 
 /// How steps are perturbed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,21 +85,6 @@ pub enum Found {
 }
 
 impl Model {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Scattering => "scattering",
-            Self::Cnn => "cnn",
-        }
-    }
-
-    /// As captions call it.
-    fn title(self) -> &'static str {
-        match self {
-            Self::Scattering => "scattering features and a linear model",
-            Self::Cnn => "CNN",
-        }
-    }
-
     /// η: the product's default for a private training of this model.
     fn learning_rate(self) -> f64 {
         match self {

@@ -12,10 +12,10 @@ use geodp::params::{PrivacyParams, TrainParams};
 use geodp::schedule::Schedule;
 use geodp::trainer::Trainer;
 use geodp::watch::Silent;
-use geodp_data::{FeatureSpec, Split, mnist};
+use geodp_data::{Split, mnist};
 use geodp_mechanism::perturb::PolarSummary;
 use geodp_mechanism::{Mechanism, NoiseSource};
-use geodp_nn::{Network, NetworkSpec};
+use geodp_nn::Network;
 use serde::{Deserialize, Serialize};
 
 /// Passes of the training along which β* is measured.
@@ -55,20 +55,8 @@ pub struct Outcome {
 impl Task {
     /// MNIST, one record in `divide` of it, as the model sees it.
     pub(super) fn open(model: Model, divide: usize) -> Result<Self, Error> {
-        let mut data = mnist::load(&mnist::standard_scaling())?;
-        let first = |count: usize| (0..count / divide).collect::<Vec<usize>>();
-        data.train = data.train.subset(&first(data.train.len()))?;
-        data.test = data.test.subset(&first(data.test.len()))?;
-        let spec = match model {
-            Model::Cnn => NetworkSpec::cnn(),
-            Model::Scattering => {
-                let features = FeatureSpec::scattering();
-                data.train = features.apply_to(&data.train, &|_, _| {})?;
-                data.test = features.apply_to(&data.test, &|_, _| {})?;
-                NetworkSpec::logistic(data.train.input_len(), data.train.classes())
-            }
-        };
-        Ok(Self { model, data, network: spec.build()? })
+        let (network, data) = model.on(mnist::load(&mnist::standard_scaling())?, divide)?;
+        Ok(Self { model, data, network })
     }
 
     /// β* along a training without noise and without momentum, whose steps are as long in the end.

@@ -26,6 +26,7 @@ pub use train::{Outcome, Point};
 
 use crate::Error;
 use crate::experiment::{Cell, CellContext, Drawn, Experiment, FinishedOf, PageContext};
+use crate::model::Model;
 use crate::options::{Options, Size};
 use geodp::federated::Local;
 use geodp_mechanism::{Mechanism, PolarSettings};
@@ -51,16 +52,6 @@ pub enum Set {
     Mnist,
     /// Photographs of clothes.
     FashionMnist,
-}
-
-/// Which model is trained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Model {
-    /// A linear model on scattering features: 39,700 parameters.
-    Scattering,
-    /// The CNN with 21,840 parameters.
-    Cnn,
 }
 
 /// How records are dealt to clients.
@@ -163,21 +154,6 @@ impl Set {
 }
 
 impl Model {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Scattering => "scattering",
-            Self::Cnn => "cnn",
-        }
-    }
-
-    /// As captions call it.
-    fn title(self) -> &'static str {
-        match self {
-            Self::Scattering => "scattering features and a linear model",
-            Self::Cnn => "CNN",
-        }
-    }
-
     /// How a client trains: one pass in batches of 20.
     fn local(self) -> Local {
         let learning_rate = match self {

@@ -16,10 +16,10 @@ use geodp::watch::{StepView, Watch};
 use geodp_account::Claim;
 use geodp_audit::measure::Measure;
 use geodp_audit::record_loss::RecordLossSummary;
-use geodp_data::{Dataset, FeatureSpec, mnist};
+use geodp_data::{Dataset, mnist};
 use geodp_mechanism::perturb::PolarSummary;
 use geodp_mechanism::{Mechanism, NoiseSource, analysis};
-use geodp_nn::{Network, NetworkSpec};
+use geodp_nn::Network;
 use serde::{Deserialize, Serialize};
 
 /// Points of a curve.
@@ -82,7 +82,7 @@ impl Outcome {
 
 impl Task {
     pub(super) fn open(set: Set, model: Model, options: &Options) -> Result<Self, Error> {
-        let mut data = match set {
+        let data = match set {
             Set::Mnist => mnist::load(&mnist::standard_scaling())?,
             Set::FashionMnist => {
                 let folder = options.data_dir.join("fashion-mnist");
@@ -91,21 +91,10 @@ impl Task {
             }
         };
         let divide = if options.size == Size::Tiny { 60 } else { 1 };
-        let first = |count: usize| (0..count / divide).collect::<Vec<usize>>();
-        data.train = data.train.subset(&first(data.train.len()))?;
-        data.test = data.test.subset(&first(data.test.len()))?;
-        let spec = match model {
-            Model::Cnn => NetworkSpec::cnn(),
-            Model::Scattering => {
-                let features = FeatureSpec::scattering();
-                data.train = features.apply_to(&data.train, &|_, _| {})?;
-                data.test = features.apply_to(&data.test, &|_, _| {})?;
-                NetworkSpec::logistic(data.train.input_len(), data.train.classes())
-            }
-        };
+        let (network, data) = model.on(data, divide)?;
         let (kept, held_back) = data.train.split_off(data.train.len() / 6, 0)?;
         let (train, test) = (data.train, data.test);
-        Ok(Self { network: spec.build()?, train, test, held_back, kept })
+        Ok(Self { network, train, test, held_back, kept })
     }
 
     pub(super) fn network(&self) -> &Network {

@@ -81,19 +81,19 @@ impl Configured {
         let seen = folder.map(|folder| folder.to_string_lossy().into_owned());
         leader.begin(&config.to_toml()?, seen.as_deref())?;
         let own = Self::load_share(folder, config, progress, (0, leader.size()));
-        let found = own.as_ref().ok().map(Self::found).transpose()?;
+        let found = own.as_ref().ok().map(Self::found);
         leader.agree(found.as_ref())?;
         Ok(Self { leader: Some(leader), ..own? })
     }
 
     /// What all processes must have found alike.
-    pub(crate) fn found(&self) -> Result<Found, Error> {
-        Ok(Found {
+    pub(crate) fn found(&self) -> Found {
+        Found {
             fingerprint: self.fingerprint(),
             units: self.share.map_or(self.split.train.unit_count(), |share| share.of) as u64,
             dim: self.network.dim() as u64,
             machine: identity::machine(Arithmetic::Exact),
-        })
+        }
     }
 
     fn of(config: RunConfig, loaded: Loaded) -> Result<Self, Error> {

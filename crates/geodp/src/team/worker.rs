@@ -40,10 +40,8 @@ impl Worker {
             (Request::Stop, _) => return Ok(false),
             (Request::Load { config, folder }, _) => {
                 let loaded = load(link, &config, &folder);
-                let answer: Result<Found, String> = match &loaded {
-                    Ok(engine) => engine.found().map_err(|error| error.to_string()),
-                    Err(error) => Err(error.to_string()),
-                };
+                let answer: Result<Found, String> =
+                    loaded.as_ref().map(Configured::found).map_err(|error| error.to_string());
                 self.share = loaded.ok();
                 link.send(0, &answer.bytes())?;
             }
