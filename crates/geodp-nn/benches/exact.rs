@@ -86,6 +86,9 @@ fn main() {
         ("logistic regression, 10 classes", NetworkSpec::logistic(784, 10), 4096),
         ("logistic regression, 2 classes", NetworkSpec::logistic(784, 2), 4096),
         ("MLP 784-256-10", NetworkSpec::mlp(784, &[256], 10), 1024),
+        ("MLP 30-64-2", NetworkSpec::mlp(30, &[64], 2), 1024),
+        ("scattering and linear 3969-10", NetworkSpec::logistic(3969, 10), 4096),
+        ("CIFAR-10 head", NetworkSpec::scattering_head(), 1024),
     ];
     for (name, spec, batch) in cases {
         if wanted.is_some_and(|part| !name.contains(part.as_str())) {

@@ -25,12 +25,12 @@ pub struct Grid {
     bound: f64,
 }
 
-/// Bits of what stands in lanes: 511 blocks fit an `i32`.
+/// Bits of what stands in lanes: 511 records fit an `i32`.
 const LANE_BITS: u32 = 22;
 /// `n` of a lane to `n` of the grid.
 pub(crate) const LANE_SHIFT: u32 = Grid::BITS - LANE_BITS;
-/// Blocks whose truncated gradients an `i32` holds: 511·2²² < 2³¹.
-pub(crate) const LANE_BLOCKS: usize = (1 << (31 - LANE_BITS)) - 1;
+/// Records whose truncated gradients an `i32` holds: 511·2²² < 2³¹.
+pub(crate) const LANE_RECORDS: usize = (1 << (31 - LANE_BITS)) - 1;
 /// The largest factor: what an `i16` holds on both sides of 0.
 const LARGEST_FACTOR: f64 = 32_767.0;
 /// Covers every rounding, see the head of the file.

@@ -1,4 +1,5 @@
-//! The four models of the paper and a tanh CNN, as descriptions like any other.
+//! The four models of the paper, a tanh CNN and a head for scattering features, as descriptions like any
+//! other.
 
 use crate::layers::LayerSpec;
 use crate::layers::conv2d::Conv2dSpec;
@@ -122,6 +123,21 @@ impl NetworkSpec {
             linear("fc2", classes),
         ];
         Self { input: vec![1, height, width], loss: Loss::SoftmaxCrossEntropy, layers }
+    }
+
+    /// Tramèr and Boneh's convolutional head ([arXiv:2011.11660](https://arxiv.org/abs/2011.11660)) for
+    /// scattering features of 32×32 colour images: 187,210 parameters.
+    pub fn scattering_head() -> Self {
+        let layers = vec![
+            conv("conv1", 64, 3, 1, 1),
+            LayerSpec::Tanh,
+            LayerSpec::MaxPool(MaxPoolSpec { kernel: 2, stride: None }),
+            conv("conv2", 64, 3, 1, 1),
+            LayerSpec::Tanh,
+            LayerSpec::Flatten,
+            linear("linear", 10),
+        ];
+        Self { input: vec![243, 8, 8], loss: Loss::SoftmaxCrossEntropy, layers }
     }
 
     /// A convolution `stem`, three residual blocks `block1` … `block3` of two 3×3 convolutions and

@@ -7,7 +7,7 @@ use geodp::config::{ConfigFile, DataConfig, ModelConfig, PairFiles, RunConfig, T
 use geodp::optimizer::OptimizerKind;
 use geodp::params::TrainParams;
 use geodp_data::{FeatureSpec, Storage, ViewSpec};
-use geodp_nn::{Conv2dSpec, LayerSpec, LinearSpec, Loss, MaxPoolSpec, NetworkSpec};
+use geodp_nn::NetworkSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ impl Set {
         } else if self == Set::Cifar10 {
             file.features = Some(FeatureSpec::Scattering { groups: 27, storage: Storage::Half });
             file.views = Some(ViewSpec { flip: true, shift: 0, each_step: Some(1) });
-            file.model = Some(ModelConfig::Network(cifar10_head()));
+            file.model = Some(ModelConfig::Network(NetworkSpec::scattering_head()));
             file.train = TrainParams {
                 batch: Some(4096),
                 steps: Some(440),
@@ -105,33 +105,5 @@ impl Set {
             "features": config.features, "views": config.views, "model": config.model,
             "privacy": config.privacy, "train": config.train,
         })
-    }
-}
-
-/// Tramèr and Boneh's convolutional head for scattering features of CIFAR-10: 187,210 parameters.
-fn cifar10_head() -> NetworkSpec {
-    let conv = |name: &str| {
-        let name = Some(name.to_owned());
-        LayerSpec::Conv2d(Conv2dSpec {
-            name,
-            outputs: 64,
-            kernel: 3,
-            stride: 1,
-            padding: 1,
-            bias: true,
-        })
-    };
-    NetworkSpec {
-        input: vec![243, 8, 8],
-        loss: Loss::SoftmaxCrossEntropy,
-        layers: vec![
-            conv("conv1"),
-            LayerSpec::Tanh,
-            LayerSpec::MaxPool(MaxPoolSpec { kernel: 2, stride: None }),
-            conv("conv2"),
-            LayerSpec::Tanh,
-            LayerSpec::Flatten,
-            LayerSpec::Linear(LinearSpec { name: Some("linear".into()), outputs: 10, bias: true }),
-        ],
     }
 }

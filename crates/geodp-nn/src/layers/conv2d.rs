@@ -6,7 +6,7 @@
 //! Padding is a copy of the source with zero columns beside it; rows need none.
 //! Packed: forward weights, bias (zeros without), the weights of each phase.
 
-use super::conv2d_gradient::weight_gradient;
+use super::conv2d_gradient::{bias_gradient, weight_gradient};
 use super::correlate::Correlation;
 use super::{AnyLayer, Backward, Describe, Forward, Layer};
 use crate::error::Error;
@@ -14,6 +14,7 @@ use crate::layout::{Builder, LARGEST, Place, Value};
 use crate::parameter::Start;
 use crate::simd::Vector;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Convolution with a square kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -188,6 +189,28 @@ impl Conv2d {
         }
         Self { shape, forward, x_padding, dy_padding: (left, right), phases }
     }
+
+    /// Sizes of the groups in which channels of x pass.
+    fn x_groups(&self) -> impl Iterator<Item = usize> + use<> {
+        self.forward.channel_groups()
+    }
+
+    /// Sizes of the groups in which channels of dy pass: those of the phase with most taps.
+    fn dy_groups(&self) -> impl Iterator<Item = usize> + use<> {
+        self.phases[0].0.channel_groups()
+    }
+
+    /// Channels of x with zeros left and right.
+    #[inline(always)]
+    fn padded_x<'a, V: Vector>(
+        &self,
+        x: &'a [V],
+        channels: &Range<usize>,
+        scratch: &'a mut [V],
+    ) -> &'a [V] {
+        let ConvShape { height, width, .. } = self.shape;
+        padded(planes(x, channels, height * width), width, self.x_padding, scratch)
+    }
 }
 
 /// Copies rows into `scratch` with zeros left and right, if there are any to add.
@@ -217,9 +240,9 @@ impl Layer for Conv2d {
 
     fn scratch(&self) -> usize {
         let shape = &self.shape;
-        let x = shape.channels * shape.height * self.forward.source_stride;
+        let x = self.x_groups().max().unwrap_or(0) * shape.height * self.forward.source_stride;
         let dy_stride = shape.out_width() + self.dy_padding.0 + self.dy_padding.1;
-        x.max(shape.outputs * shape.out_height() * dy_stride)
+        x.max(self.dy_groups().max().unwrap_or(0) * shape.out_height() * dy_stride)
     }
 
     fn pack<V: Vector>(&self, parameters: &[f32], packed: &mut Vec<f32>) {
@@ -242,29 +265,164 @@ impl Layer for Conv2d {
     #[inline(always)]
     fn forward<V: Vector>(&self, io: Forward<'_, V>) {
         let (weights, rest) = io.packed.split_at(self.shape.weights());
-        let x = padded(io.x, self.shape.width, self.x_padding, io.scratch);
-        self.forward.run(x, weights, &rest[..self.shape.outputs], io.y);
+        for group in ranges(self.x_groups()) {
+            let x = self.padded_x(io.x, &group, io.scratch);
+            self.forward.run(group, x, weights, &rest[..self.shape.outputs], io.y);
+        }
     }
 
     #[inline(always)]
     fn backward<V: Vector>(&self, io: Backward<'_, V>) {
         let shape = &self.shape;
-        let x = padded(io.x, shape.width, self.x_padding, io.scratch);
-        let x_stride = self.forward.source_stride;
-        weight_gradient(shape, x, x_stride, io.dy, io.gradient, io.accumulate);
+        let (weights, biases) = io.gradient.split_at_mut(shape.weights());
+        for group in ranges(self.x_groups()) {
+            let x = self.padded_x(io.x, &group, io.scratch);
+            let x_stride = self.forward.source_stride;
+            weight_gradient(shape, group, x, x_stride, io.dy, weights, io.accumulate);
+        }
+        bias_gradient(shape, io.dy, biases, io.accumulate);
         let Some(dx) = io.dx else { return };
-        let dy = padded(io.dy, shape.out_width(), self.dy_padding, io.scratch);
-        let mut weights = &io.packed[shape.weights() + shape.outputs..];
         let covered = |(phase, _): &(Correlation, _)| phase.taps_x > 0 && phase.taps_y > 0;
         if !self.phases.iter().all(covered) {
             dx.fill(V::zero());
         }
-        for (phase, _) in &self.phases {
-            let (of_phase, rest) = weights.split_at(phase.weights());
-            weights = rest;
-            if phase.weights() > 0 {
-                phase.run(dy, of_phase, &[], dx);
+        for group in ranges(self.dy_groups()) {
+            let dy = planes(io.dy, &group, shape.out_height() * shape.out_width());
+            let dy = padded(dy, shape.out_width(), self.dy_padding, io.scratch);
+            let mut weights = &io.packed[shape.weights() + shape.outputs..];
+            for (phase, _) in &self.phases {
+                let (of_phase, rest) = weights.split_at(phase.weights());
+                weights = rest;
+                if phase.weights() > 0 {
+                    phase.run(group.clone(), dy, of_phase, &[], dx);
+                }
             }
         }
+    }
+}
+
+/// The planes of some channels.
+#[inline(always)]
+fn planes<'a, V>(of: &'a [V], channels: &Range<usize>, plane: usize) -> &'a [V] {
+    &of[channels.start * plane..channels.end * plane]
+}
+
+/// Where groups of these sizes begin and end.
+fn ranges(sizes: impl Iterator<Item = usize>) -> impl Iterator<Item = Range<usize>> {
+    sizes.scan(0, |end, size| {
+        let first = *end;
+        *end += size;
+        Some(first..*end)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::portable::Portable;
+
+    /// Values of one lane, as good as random.
+    fn values(len: usize, seed: u32) -> Vec<f32> {
+        let mut state = seed;
+        (0..len)
+            .map(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (state >> 8) as f32 / 8_388_608.0 - 1.0
+            })
+            .collect()
+    }
+
+    fn lanes(values: &[f32]) -> Vec<Portable> {
+        values.iter().map(|&value| Portable::splat(value)).collect()
+    }
+
+    fn first_lane(values: &[Portable]) -> Vec<f32> {
+        let mut lanes = [0.0; 8];
+        let store = |value: &Portable| {
+            value.store(&mut lanes);
+            lanes[0]
+        };
+        values.iter().map(store).collect()
+    }
+
+    /// However channels are grouped, every sum is one chain of multiply-adds over channels, then taps
+    /// (y, dx) or places (dW): what the bits of released weights rest on.
+    #[test]
+    fn groups_of_channels_leave_the_order_of_additions() {
+        let (channels, outputs, side) = (45, 29, 6);
+        let shape = ConvShape {
+            channels,
+            height: side,
+            width: side,
+            outputs,
+            kernel: 3,
+            stride: 1,
+            padding: 1,
+            bias: true,
+        };
+        let conv = Conv2d::new(shape);
+        assert!(conv.x_groups().count() > 2 && conv.dy_groups().count() > 1);
+        let (plane, weights) = (side * side, shape.weights());
+        let parameters = values(weights + outputs, 1);
+        let (x, dy) = (values(channels * plane, 2), values(outputs * plane, 3));
+        let mut packed = Vec::new();
+        conv.pack::<Portable>(&parameters, &mut packed);
+        let mut scratch = vec![Portable::zero(); conv.scratch()];
+        let zeros = |len| vec![Portable::zero(); len];
+        let (mut y, mut dx) = (zeros(outputs * plane), zeros(channels * plane));
+        let mut gradient = zeros(weights + outputs);
+        let (x_lanes, dy_lanes) = (lanes(&x), lanes(&dy));
+        conv.forward(Forward { x: &x_lanes, y: &mut y, packed: &packed, scratch: &mut scratch });
+        conv.backward(Backward {
+            x: &x_lanes,
+            dy: &dy_lanes,
+            dx: Some(&mut dx),
+            packed: &packed,
+            scratch: &mut scratch,
+            gradient: &mut gradient,
+            accumulate: false,
+        });
+
+        let weight = |o: usize, c: usize, j: usize, i: usize| {
+            parameters[((o * channels + c) * 3 + j) * 3 + i]
+        };
+        // The place that a tap sees, if it is one.
+        let seen = |at: usize, tap: usize| (at + tap).checked_sub(1).filter(|&at| at < side);
+        let at = |plane_of: usize, v: usize, u: usize| (plane_of * side + v) * side + u;
+        let taps = || (0..3).flat_map(|j| (0..3).map(move |i| (j, i)));
+        let places = || (0..side).flat_map(|v| (0..side).map(move |u| (v, u)));
+        let (mut of_y, mut of_dx, mut of_weights) = (Vec::new(), Vec::new(), Vec::new());
+        for (o, (v, u)) in (0..outputs).flat_map(|o| places().map(move |place| (o, place))) {
+            let mut sum = parameters[weights + o];
+            for (c, (j, i)) in (0..channels).flat_map(|c| taps().map(move |tap| (c, tap))) {
+                if let (Some(v), Some(u)) = (seen(v, j), seen(u, i)) {
+                    sum = weight(o, c, j, i).mul_add(x[at(c, v, u)], sum);
+                }
+            }
+            of_y.push(sum);
+        }
+        for (c, (v, u)) in (0..channels).flat_map(|c| places().map(move |place| (c, place))) {
+            let mut sum = 0.0;
+            for (o, (j, i)) in (0..outputs).flat_map(|o| taps().map(move |tap| (o, tap))) {
+                if let (Some(v), Some(u)) = (seen(v, j), seen(u, i)) {
+                    sum = weight(o, c, 2 - j, 2 - i).mul_add(dy[at(o, v, u)], sum);
+                }
+            }
+            of_dx.push(sum);
+        }
+        for (o, c) in (0..outputs).flat_map(|o| (0..channels).map(move |c| (o, c))) {
+            for (j, i) in taps() {
+                let mut sum = 0.0;
+                for (v, u) in places() {
+                    if let (Some(row), Some(column)) = (seen(v, j), seen(u, i)) {
+                        sum = dy[at(o, v, u)].mul_add(x[at(c, row, column)], sum);
+                    }
+                }
+                of_weights.push(sum);
+            }
+        }
+        assert_eq!(first_lane(&y), of_y);
+        assert_eq!(first_lane(&dx), of_dx);
+        assert_eq!(first_lane(&gradient[..weights]), of_weights);
     }
 }

@@ -10,6 +10,7 @@
 use super::conv2d::ConvShape;
 use super::parts::{even_parts, parts_of};
 use crate::simd::{Kernel, Vector};
+use std::ops::Range;
 
 /// Bytes of dy and x that one band should touch: a good half of a 32 KiB L1 cache.
 const BAND_BYTES: usize = 20 << 10;
@@ -22,28 +23,33 @@ const fn outputs_for(taps: usize) -> &'static [usize] {
 /// O outputs over one band of rows, all channels and taps, T taps at a time.
 struct Band<'a, V, const O: usize, const T: usize> {
     shape: &'a ConvShape,
-    /// Padded left and right.
+    channels: Range<usize>,
+    /// From the first of the channels on, padded left and right.
     x: &'a [V],
     x_stride: usize,
     /// From the first of the O outputs on, like `weights`.
     dy: &'a [V],
     weights: &'a mut [V],
-    rows: core::ops::Range<usize>,
+    rows: Range<usize>,
+    /// Of dy: length of a row and of a plane.
+    columns: usize,
+    plane: usize,
     tap_x: usize,
     /// Start from 0 instead of from what stands in `weights`.
     fresh: bool,
 }
 
+/// The gradient of the weights of some input channels, of which `x` has the planes.
 pub(crate) fn weight_gradient<V: Vector>(
     shape: &ConvShape,
+    channels: Range<usize>,
     x: &[V],
     x_stride: usize,
     dy: &[V],
-    gradient: &mut [V],
+    weights: &mut [V],
     accumulate: bool,
 ) {
     let (rows, columns) = (shape.out_height(), shape.out_width());
-    let (weights, biases) = gradient.split_at_mut(shape.weights());
     let per_output = shape.channels * shape.kernel * shape.kernel;
     let taps_sizes: &[usize] = if shape.kernel == 5 { &[5] } else { &[3, 2, 1] };
     let mut tap_x = 0;
@@ -63,7 +69,9 @@ pub(crate) fn weight_gradient<V: Vector>(
                     ($(($o:literal, $t:literal))*) => {
                         match (outputs, taps) {
                             $(($o, $t) => V::run(Band::<V, $o, $t> {
-                                shape, x, x_stride, dy, weights, rows: band_rows.clone(), tap_x, fresh,
+                                shape, channels: channels.clone(), x, x_stride, dy, weights,
+                                rows: band_rows.clone(), columns, plane: rows * columns, tap_x,
+                                fresh,
                             }),)*
                             _ => unreachable!("parts have no other sizes"),
                         }
@@ -74,7 +82,17 @@ pub(crate) fn weight_gradient<V: Vector>(
         }
         tap_x += taps;
     }
-    V::run(BiasGradient { biases, dy, plane: rows * columns, accumulate });
+}
+
+/// The gradient of the bias, where there is one.
+pub(crate) fn bias_gradient<V: Vector>(
+    shape: &ConvShape,
+    dy: &[V],
+    biases: &mut [V],
+    accumulate: bool,
+) {
+    let plane = shape.out_height() * shape.out_width();
+    V::run(BiasGradient { biases, dy, plane, accumulate });
 }
 
 /// Sum of dy over each plane.
@@ -113,13 +131,14 @@ impl<V: Vector, const O: usize, const T: usize> Kernel for Band<'_, V, O, T> {
     #[inline(always)]
     fn run(mut self) {
         let shape = self.shape;
-        for c in 0..shape.channels {
+        for c in self.channels.clone() {
             for tap_y in 0..shape.kernel {
-                // Rows v with 0 ≤ v·s + j − p < height.
-                let from = shape.padding.saturating_sub(tap_y).div_ceil(shape.stride);
-                let to = (shape.height + shape.padding).saturating_sub(tap_y);
-                let to = to.div_ceil(shape.stride).min(self.rows.end);
-                self.tile(c, tap_y, from.max(self.rows.start)..to);
+                // Rows v with 0 ≤ v·s + j − p < height. A division costs as much as a row.
+                let stride = shape.stride;
+                let steps = |rows: usize| if stride == 1 { rows } else { rows.div_ceil(stride) };
+                let from = steps(shape.padding.saturating_sub(tap_y));
+                let to = steps((shape.height + shape.padding).saturating_sub(tap_y));
+                self.tile(c, tap_y, from.max(self.rows.start)..to.min(self.rows.end));
             }
         }
     }
@@ -127,9 +146,9 @@ impl<V: Vector, const O: usize, const T: usize> Kernel for Band<'_, V, O, T> {
 
 impl<V: Vector, const O: usize, const T: usize> Band<'_, V, O, T> {
     #[inline(always)]
-    fn tile(&mut self, c: usize, tap_y: usize, rows: core::ops::Range<usize>) {
+    fn tile(&mut self, c: usize, tap_y: usize, rows: Range<usize>) {
         let shape = self.shape;
-        let (height, columns, stride) = (shape.out_height(), shape.out_width(), shape.stride);
+        let (columns, plane, stride) = (self.columns, self.plane, shape.stride);
         let per_output = shape.channels * shape.kernel * shape.kernel;
         let at = (c * shape.kernel + tap_y) * shape.kernel + self.tap_x;
         let mut sums = [[V::zero(); T]; O];
@@ -140,19 +159,26 @@ impl<V: Vector, const O: usize, const T: usize> Band<'_, V, O, T> {
                 }
             }
         }
+        // Slices of one length, so that one check serves all of them.
+        let mut planes = [&self.dy[..0]; O];
+        for o in 0..O {
+            planes[o] = &self.dy[o * plane..][..plane];
+        }
         for v in rows {
-            let row = c * shape.height + v * stride + tap_y - shape.padding;
+            let row = (c - self.channels.start) * shape.height + v * stride + tap_y - shape.padding;
             let x = &self.x[row * self.x_stride + self.tap_x..][..(columns - 1) * stride + T];
             let mut dy = [&self.dy[..0]; O];
             for o in 0..O {
-                dy[o] = &self.dy[(o * height + v) * columns..][..columns];
+                dy[o] = &planes[o][v * columns..][..columns];
             }
-            for u in 0..columns {
-                let x = &x[u * stride..][..T];
-                for o in 0..O {
-                    for t in 0..T {
-                        sums[o][t] = dy[o][u].fma(x[t], sums[o][t]);
-                    }
+            if stride == 1 {
+                // Without a multiplication and a check at each column.
+                for (x, u) in x.windows(T).zip(0..columns) {
+                    add(x, dy, u, &mut sums);
+                }
+            } else {
+                for u in 0..columns {
+                    add(&x[u * stride..][..T], dy, u, &mut sums);
                 }
             }
         }
@@ -160,6 +186,21 @@ impl<V: Vector, const O: usize, const T: usize> Band<'_, V, O, T> {
             for t in 0..T {
                 self.weights[o * per_output + at + t] = sums[o][t];
             }
+        }
+    }
+}
+
+/// `sums[o][t] += dy[o][u]·x[t]`.
+#[inline(always)]
+fn add<V: Vector, const O: usize, const T: usize>(
+    x: &[V],
+    dy: [&[V]; O],
+    u: usize,
+    sums: &mut [[V; T]; O],
+) {
+    for o in 0..O {
+        for t in 0..T {
+            sums[o][t] = dy[o][u].fma(x[t], sums[o][t]);
         }
     }
 }

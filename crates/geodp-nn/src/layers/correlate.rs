@@ -5,12 +5,15 @@
 //!
 //! A register tile is O target channels × P places, O·P ≤ 12 accumulators: each step loads P source
 //! vectors and broadcasts O weights for O·P multiply-adds. Rows outside the source are skipped, and
-//! so are columns where the whole tile is outside, so padding costs next to nothing.
+//! so are columns where the whole tile is outside, so padding costs next to nothing. Source channels
+//! pass in groups that stay in the L1 cache while all target channels are computed; between groups
+//! sums wait in the target, so that the order of additions is that of one group.
 
 #![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
 
 use super::parts::{even_parts, parts_of};
 use crate::simd::{Kernel, Vector};
+use std::ops::Range;
 
 /// Shapes of one correlation. Source rows must hold every column that is touched.
 #[derive(Clone, Debug)]
@@ -40,6 +43,10 @@ pub(crate) struct Correlation {
 
 /// Bytes of source that one run over all target channels should touch: half of a 32 KiB L1 cache.
 const SOURCE_BYTES: usize = 16 << 10;
+/// Source channels of a group at least: what waiting in the target costs is lost beside them.
+const FEWEST_CHANNELS: usize = 12;
+/// Taps of a row that are added without a loop.
+const LONGEST_ROW: usize = 5;
 /// Bytes of one source value as it is counted: not the vector's own, because where tiles begin decides
 /// the order of some additions, and that must be the same on every instruction set.
 const VECTOR_BYTES: usize = 32;
@@ -63,7 +70,9 @@ struct Run<'a, V, const O: usize> {
     start: &'a [f32],
     target: &'a mut [V],
     row: usize,
-    columns: core::ops::Range<usize>,
+    columns: Range<usize>,
+    /// Whether nothing has been added to the target yet.
+    first: bool,
 }
 
 impl Correlation {
@@ -89,13 +98,29 @@ impl Correlation {
         }
     }
 
+    /// Sizes of the groups in which source channels pass. Where taps of a row are added one by one,
+    /// all channels are one group, because groups would change the order of additions.
+    pub(crate) fn channel_groups(&self) -> impl Iterator<Item = usize> + use<> {
+        let largest = if self.stride == 1 && self.taps_x <= LONGEST_ROW {
+            let channel_bytes = self.taps_y.max(1) * self.source_stride * VECTOR_BYTES;
+            (SOURCE_BYTES / channel_bytes).max(FEWEST_CHANNELS)
+        } else {
+            self.channels
+        };
+        even_parts(self.channels, largest)
+    }
+
+    /// Adds the channels `group`, of which `source` has the planes, to what the groups before have
+    /// left in `target`; the first starts from `start`, or from 0 if that is empty.
     pub(crate) fn run<V: Vector>(
         &self,
+        group: Range<usize>,
         source: &[V],
         weights: &[f32],
         start: &[f32],
         target: &mut [V],
     ) {
+        let of_channel = self.taps_y * self.taps_x;
         let row_bytes = self.channels * self.taps_y * VECTOR_BYTES;
         let strip = (SOURCE_BYTES / row_bytes).saturating_sub(self.taps_x) / self.stride;
         for row in 0..self.grid_rows {
@@ -106,9 +131,10 @@ impl Correlation {
                 let mut first = 0;
                 let mut weights_left = weights;
                 for tile in channel_tiles(self.outputs) {
-                    let (weights, rest) =
-                        weights_left.split_at(tile * self.channels * self.taps_y * self.taps_x);
+                    let (weights, rest) = weights_left.split_at(tile * self.channels * of_channel);
                     weights_left = rest;
+                    let weights = &weights[tile * group.start * of_channel..]
+                        [..tile * group.len() * of_channel];
                     let start = if start.is_empty() { start } else { &start[first..first + tile] };
                     let target = &mut target[first * self.target_plane..];
                     first += tile;
@@ -117,7 +143,7 @@ impl Correlation {
                             match tile {
                                 $($o => V::run(Run::<V, $o> {
                                     shape: self, source, weights, start, target, row,
-                                    columns: columns.clone(),
+                                    columns: columns.clone(), first: group.start == 0,
                                 }),)*
                                 _ => unreachable!("channel_tiles has no other"),
                             }
@@ -151,8 +177,17 @@ impl<V: Vector, const O: usize> Run<'_, V, O> {
     #[inline(always)]
     fn tile<const P: usize>(&mut self, u: usize) {
         let shape = self.shape;
+        let first =
+            shape.target_first + self.row * shape.target_row_step + u * shape.target_column_step;
         let mut sums = [[V::zero(); P]; O];
-        if let Some(start) = self.start.first_chunk::<O>() {
+        if !self.first {
+            for o in 0..O {
+                for p in 0..P {
+                    let at = o * shape.target_plane + first + p * shape.target_column_step;
+                    sums[o][p] = self.target[at];
+                }
+            }
+        } else if let Some(start) = self.start.first_chunk::<O>() {
             for o in 0..O {
                 sums[o] = [V::splat(start[o]); P];
             }
@@ -186,8 +221,6 @@ impl<V: Vector, const O: usize> Run<'_, V, O> {
                 }
             }
         }
-        let first =
-            shape.target_first + self.row * shape.target_row_step + u * shape.target_column_step;
         for o in 0..O {
             for p in 0..P {
                 let at = o * shape.target_plane + first + p * shape.target_column_step;
@@ -240,5 +273,5 @@ struct Rows {
     source: usize,
     weights: usize,
     count: usize,
-    taps_x: core::ops::Range<usize>,
+    taps_x: Range<usize>,
 }

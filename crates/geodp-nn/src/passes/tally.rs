@@ -1,29 +1,30 @@
 //! One thread's part of an exact sum: records truncated to the grid and added as integers.
 //!
-//! A block's gradients are measured, weighed and put on the grid while they are in the cache. Lanes
-//! are added as `i32` and folded into `i64` before they can overflow; factors of linear layers are
-//! collected for a chunk and multiplied at once. Why no record can be longer than the grid's bound:
+//! A block's gradients are measured, weighed and put on the grid while they are in the cache. The
+//! lanes of each parameter are added to one `i32`, and those are folded into `i64` before they can
+//! overflow; factors of linear layers are collected for a chunk and multiplied at once. Why no record can be longer than the grid's bound:
 //! [`crate::grid`].
 
 use super::Pass;
 use super::weigh::blank;
 use super::workspace::Workspace;
-use crate::grid::{Factor, Grid, LANE_BLOCKS, LANE_SHIFT, largest_product};
+use crate::grid::{Factor, Grid, LANE_RECORDS, LANE_SHIFT, largest_product};
 use crate::layers::linear_exact::Factors;
 use crate::layout::Layout;
 use crate::simd::{Kernel, MOST_LANES, Vector, squares_and_largest, sum_of_squares};
+use std::marker::PhantomData;
 
 /// Records of a chunk; a multiple of the most lanes.
 pub(crate) const CHUNK_RECORDS: usize = 128;
 
 /// Sums of truncated gradients.
 pub(crate) struct Tally<V: Vector> {
-    /// Of parameters in lanes, then of the biases of linear layers, lanes apart.
-    counts: Vec<V::Counts>,
+    /// Of parameters in lanes, then of the biases of linear layers.
+    counts: Vec<i32>,
     /// Blocks in `counts`.
     blocks: usize,
     /// Of all parameters of units of several rows, and blocks in it; empty until there are some.
-    unit_counts: Vec<V::Counts>,
+    unit_counts: Vec<i32>,
     unit_blocks: usize,
     factors: Vec<Factors>,
     /// ‖x‖ and ‖dy‖ of each linear layer for one block.
@@ -31,6 +32,7 @@ pub(crate) struct Tally<V: Vector> {
     /// Records of the chunk so far, in whole blocks.
     records: usize,
     sum: Vec<i64>,
+    vector: PhantomData<V>,
 }
 
 /// Σ squares and the largest absolute value of each lane.
@@ -53,6 +55,9 @@ impl Measured {
 }
 
 impl<V: Vector> Tally<V> {
+    /// Blocks that `counts` can hold.
+    const MOST_BLOCKS: usize = LANE_RECORDS / V::LANES;
+
     pub(crate) fn new(layout: &Layout) -> Self {
         let biases: usize = layout.linear_steps().map(|(layer, _)| layer.biases()).sum();
         let linear = layout.linear_steps();
@@ -62,7 +67,7 @@ impl<V: Vector> Tally<V> {
             .linear_steps()
             .map(|(layer, _)| (Measured::new(layer.inputs), Measured::new(layer.outputs)));
         Self {
-            counts: vec![V::counts_zero(); layout.lane_dim + biases],
+            counts: vec![0; layout.lane_dim + biases],
             blocks: 0,
             unit_counts: Vec::new(),
             unit_blocks: 0,
@@ -70,13 +75,14 @@ impl<V: Vector> Tally<V> {
             measured: measured.collect(),
             records: 0,
             sum: vec![0; layout.dim],
+            vector: PhantomData,
         }
     }
 
     /// Forgets everything added.
     pub(crate) fn clear(&mut self) {
-        self.counts.fill(V::counts_zero());
-        self.unit_counts.fill(V::counts_zero());
+        self.counts.fill(0);
+        self.unit_counts.fill(0);
         self.sum.fill(0);
         (self.blocks, self.unit_blocks, self.records) = (0, 0, 0);
     }
@@ -114,7 +120,7 @@ impl<V: Vector> Tally<V> {
         }
         self.add_lanes(workspace, pass, weights.map(|weight| grid.lane_scale(weight)));
         self.add_factors(workspace, pass, grid, &weights);
-        if self.blocks == LANE_BLOCKS {
+        if self.blocks == Self::MOST_BLOCKS {
             self.fold(pass.layout);
         }
         if self.records + V::LANES > CHUNK_RECORDS {
@@ -154,11 +160,11 @@ impl<V: Vector> Tally<V> {
         if broken[..V::LANES].contains(&true) {
             blank(gradient.iter_mut(), &broken);
         }
-        self.unit_counts.resize(gradient.len(), V::counts_zero());
+        self.unit_counts.resize(gradient.len(), 0);
         let counts = &mut self.unit_counts[..];
         V::run(AddTruncated { values: gradient, scale: V::load(&scales), counts });
         self.unit_blocks += 1;
-        if self.unit_blocks == LANE_BLOCKS {
+        if self.unit_blocks == Self::MOST_BLOCKS {
             self.fold_units();
         }
     }
@@ -229,12 +235,12 @@ impl<V: Vector> Tally<V> {
         let (lanes, mut biases) = self.counts.split_at_mut(layout.lane_dim);
         for step in layout.lane_steps() {
             let counts = &mut lanes[step.lanes..][..step.parameters.len()];
-            V::run(Fold::<V> { counts, sum: &mut self.sum[step.parameters.clone()] });
+            V::run(Fold { counts, sum: &mut self.sum[step.parameters.clone()] });
         }
         for (layer, step) in layout.linear_steps() {
             let (counts, rest) = biases.split_at_mut(layer.biases());
             let sum = &mut self.sum[step.parameters.clone()][layer.inputs * layer.outputs..];
-            V::run(Fold::<V> { counts, sum });
+            V::run(Fold { counts, sum });
             biases = rest;
         }
         self.blocks = 0;
@@ -242,7 +248,7 @@ impl<V: Vector> Tally<V> {
 
     /// Moves the units in lanes to the sum.
     fn fold_units(&mut self) {
-        V::run(Fold::<V> { counts: &mut self.unit_counts, sum: &mut self.sum });
+        V::run(Fold { counts: &mut self.unit_counts, sum: &mut self.sum });
         self.unit_blocks = 0;
     }
 
@@ -287,36 +293,51 @@ impl<V: Vector> Kernel for Measure<'_, V> {
     }
 }
 
-/// `counts += truncate(values·scale)`.
+/// `counts += Σ_lanes truncate(values·scale)`.
 struct AddTruncated<'a, V: Vector> {
     values: &'a [V],
     scale: V,
-    counts: &'a mut [V::Counts],
+    counts: &'a mut [i32],
 }
 
 impl<V: Vector> Kernel for AddTruncated<'_, V> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        for (count, value) in self.counts.iter_mut().zip(self.values) {
-            *count = V::counts_add(*count, value.mul(self.scale).truncated());
+        let (values, last) = self.values.as_chunks::<8>();
+        let (counts, last_counts) = self.counts.as_chunks_mut::<8>();
+        for (counts, values) in counts.iter_mut().zip(values) {
+            let mut scaled = *values;
+            for value in &mut scaled {
+                *value = value.mul(self.scale);
+            }
+            for (count, sum) in counts.iter_mut().zip(V::truncated_sums(scaled)) {
+                *count += sum;
+            }
+        }
+        let mut scaled = [V::zero(); 8];
+        for (scaled, value) in scaled.iter_mut().zip(last) {
+            *scaled = value.mul(self.scale);
+        }
+        for (count, sum) in last_counts.iter_mut().zip(V::truncated_sums(scaled)) {
+            *count += sum;
         }
     }
 }
 
-/// `sum += 2⁸·Σ_lanes counts`, `counts = 0`.
-struct Fold<'a, V: Vector> {
-    counts: &'a mut [V::Counts],
+/// `sum += 2⁸·counts`, `counts = 0`.
+struct Fold<'a> {
+    counts: &'a mut [i32],
     sum: &'a mut [i64],
 }
 
-impl<V: Vector> Kernel for Fold<'_, V> {
+impl Kernel for Fold<'_> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        for (sum, counts) in self.sum.iter_mut().zip(self.counts) {
-            *sum += V::counts_sum(*counts) << LANE_SHIFT;
-            *counts = V::counts_zero();
+        for (sum, count) in self.sum.iter_mut().zip(self.counts) {
+            *sum += i64::from(*count) << LANE_SHIFT;
+            *count = 0;
         }
     }
 }

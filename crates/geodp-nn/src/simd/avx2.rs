@@ -178,7 +178,6 @@ impl Vector for F32x8 {
 }
 
 impl Quantise for F32x8 {
-    type Counts = __m256i;
     type Shorts = __m256i;
     type Pairs = __m256i;
 
@@ -187,21 +186,12 @@ impl Quantise for F32x8 {
         Self(intrinsic!(_mm256_andnot_ps(_mm256_set1_ps(-0.0), self.0)))
     }
     #[inline(always)]
-    fn truncated(self) -> Self::Counts {
-        intrinsic!(_mm256_cvttps_epi32(self.0))
-    }
-    #[inline(always)]
-    fn counts_zero() -> Self::Counts {
-        intrinsic!(_mm256_setzero_si256())
-    }
-    #[inline(always)]
-    fn counts_add(a: Self::Counts, b: Self::Counts) -> Self::Counts {
-        intrinsic!(_mm256_add_epi32(a, b))
-    }
-    #[inline(always)]
-    fn counts_sum(counts: Self::Counts) -> i64 {
-        let zero = Self::pairs_zero();
-        Self::pairs_sums([counts, zero, zero, zero])[0]
+    fn truncated_sums(values: [Self; 8]) -> [i32; 8] {
+        let mut whole = [Self::pairs_zero(); 8];
+        for (whole, value) in whole.iter_mut().zip(values) {
+            *whole = intrinsic!(_mm256_cvttps_epi32(value.0));
+        }
+        sums_of_eight(whole)
     }
     #[inline(always)]
     fn store_shorts(self, to: &mut [i16]) {
@@ -262,4 +252,31 @@ impl Quantise for F32x8 {
             out
         })
     }
+}
+
+/// The sum over the lanes of each of eight, by additions that transpose.
+#[inline(always)]
+pub(super) fn sums_of_eight(v: [__m256i; 8]) -> [i32; 8] {
+    intrinsic!({
+        // Macros, not closures, which would be compiled without the features.
+        macro_rules! of_two {
+            ($a:expr, $b:expr) => {
+                _mm256_add_epi32(_mm256_unpacklo_epi32($a, $b), _mm256_unpackhi_epi32($a, $b))
+            };
+        }
+        macro_rules! of_four {
+            ($at:literal) => {{
+                let (a, b) = (of_two!(v[$at], v[$at + 1]), of_two!(v[$at + 2], v[$at + 3]));
+                _mm256_add_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b))
+            }};
+        }
+        let (first, second) = (of_four!(0), of_four!(4));
+        let total = _mm256_add_epi32(
+            _mm256_permute2x128_si256::<0x20>(first, second),
+            _mm256_permute2x128_si256::<0x31>(first, second),
+        );
+        let mut out = [0i32; 8];
+        _mm256_storeu_si256(out.as_mut_ptr().cast(), total);
+        out
+    })
 }

@@ -1,7 +1,7 @@
 //! Sixteen samples in one AVX-512 register; otherwise as [`super::avx2`].
 #![allow(unsafe_code, reason = "vector intrinsics")]
 
-use super::avx2::F32x8;
+use super::avx2::{F32x8, sums_of_eight};
 use super::{Kernel, Quantise, Vector};
 use core::arch::x86_64::*;
 
@@ -130,7 +130,6 @@ impl Vector for F32x16 {
 /// Factors are 256 bits wide: 512 would need another feature, and their products are few beside the
 /// rest.
 impl Quantise for F32x16 {
-    type Counts = __m512i;
     type Shorts = <F32x8 as Quantise>::Shorts;
     type Pairs = <F32x8 as Quantise>::Pairs;
 
@@ -139,24 +138,16 @@ impl Quantise for F32x16 {
         Self(intrinsic!(_mm512_abs_ps(self.0)))
     }
     #[inline(always)]
-    fn truncated(self) -> Self::Counts {
-        intrinsic!(_mm512_cvttps_epi32(self.0))
-    }
-    #[inline(always)]
-    fn counts_zero() -> Self::Counts {
-        intrinsic!(_mm512_setzero_si512())
-    }
-    #[inline(always)]
-    fn counts_add(a: Self::Counts, b: Self::Counts) -> Self::Counts {
-        intrinsic!(_mm512_add_epi32(a, b))
-    }
-    #[inline(always)]
-    fn counts_sum(counts: Self::Counts) -> i64 {
-        intrinsic!({
-            let low = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(counts));
-            let high = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64::<1>(counts));
-            _mm512_reduce_add_epi64(_mm512_add_epi64(low, high))
-        })
+    fn truncated_sums(values: [Self; 8]) -> [i32; 8] {
+        let mut halves = [F32x8::pairs_zero(); 8];
+        for (halves, value) in halves.iter_mut().zip(values) {
+            *halves = intrinsic!({
+                let whole = _mm512_cvttps_epi32(value.0);
+                let high = _mm512_extracti64x4_epi64::<1>(whole);
+                _mm256_add_epi32(_mm512_castsi512_si256(whole), high)
+            });
+        }
+        sums_of_eight(halves)
     }
     #[inline(always)]
     fn store_shorts(self, to: &mut [i16]) {

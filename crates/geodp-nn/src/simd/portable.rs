@@ -142,7 +142,6 @@ impl Vector for Portable {
 }
 
 impl Quantise for Portable {
-    type Counts = [i32; 8];
     type Shorts = [i16; SHORTS];
     type Pairs = [i32; 8];
 
@@ -151,20 +150,8 @@ impl Quantise for Portable {
         Self(self.0.map(f32::abs))
     }
     #[inline(always)]
-    fn truncated(self) -> Self::Counts {
-        self.0.map(|value| value as i32)
-    }
-    #[inline(always)]
-    fn counts_zero() -> Self::Counts {
-        [0; 8]
-    }
-    #[inline(always)]
-    fn counts_add(a: Self::Counts, b: Self::Counts) -> Self::Counts {
-        core::array::from_fn(|lane| a[lane] + b[lane])
-    }
-    #[inline(always)]
-    fn counts_sum(counts: Self::Counts) -> i64 {
-        counts.iter().map(|&count| i64::from(count)).sum()
+    fn truncated_sums(values: [Self; 8]) -> [i32; 8] {
+        values.map(|value| value.0.iter().map(|&lane| lane as i32).sum())
     }
     #[inline(always)]
     fn store_shorts(self, to: &mut [i16]) {
@@ -187,7 +174,7 @@ impl Quantise for Portable {
     }
     #[inline(always)]
     fn pairs_sums(sums: [Self::Pairs; 4]) -> [i64; 4] {
-        sums.map(Self::counts_sum)
+        sums.map(|sums| sums.iter().map(|&sum| i64::from(sum)).sum())
     }
 }
 

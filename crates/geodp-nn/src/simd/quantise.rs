@@ -9,19 +9,14 @@ pub(crate) const SHORTS: usize = 16;
 
 /// The integers beside a [`super::Vector`].
 pub(crate) trait Quantise: Copy {
-    /// One `i32` for each lane.
-    type Counts: Copy + Send + Sync;
     /// [`SHORTS`] 16-bit factors, and sums of products of them, two records to each of eight `i32`.
     type Shorts: Copy;
     type Pairs: Copy;
 
     fn abs(self) -> Self;
-    /// Toward zero; |self| < 2³¹, no NaN.
-    fn truncated(self) -> Self::Counts;
-    fn counts_zero() -> Self::Counts;
-    fn counts_add(a: Self::Counts, b: Self::Counts) -> Self::Counts;
-    /// Sum over lanes.
-    fn counts_sum(counts: Self::Counts) -> i64;
+    /// Each lane of each value truncated toward zero, and the sum over its lanes, which must fit as
+    /// each of them must; no NaN.
+    fn truncated_sums(values: [Self; 8]) -> [i32; 8];
 
     /// Stores the lanes toward zero as `i16`, in an order of its own within each [`SHORTS`]; a value
     /// beyond them becomes the nearest.

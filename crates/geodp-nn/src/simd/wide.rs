@@ -135,7 +135,6 @@ impl<V: Vector> Vector for Wide<V> {
 }
 
 impl<V: Vector> Quantise for Wide<V> {
-    type Counts = [V::Counts; 4];
     type Shorts = V::Shorts;
     type Pairs = V::Pairs;
 
@@ -144,20 +143,9 @@ impl<V: Vector> Quantise for Wide<V> {
         each!(part => self[part].abs())
     }
     #[inline(always)]
-    fn truncated(self) -> Self::Counts {
-        each!(part => self[part].truncated())
-    }
-    #[inline(always)]
-    fn counts_zero() -> Self::Counts {
-        [V::counts_zero(); 4]
-    }
-    #[inline(always)]
-    fn counts_add(a: Self::Counts, b: Self::Counts) -> Self::Counts {
-        each!(part => V::counts_add(a[part], b[part]))
-    }
-    #[inline(always)]
-    fn counts_sum(counts: Self::Counts) -> i64 {
-        each!(part => V::counts_sum(counts[part])).iter().sum()
+    fn truncated_sums(values: [Self; 8]) -> [i32; 8] {
+        let of_part = each!(part => V::truncated_sums(values.map(|value| value[part])));
+        core::array::from_fn(|at| of_part.iter().map(|sums| sums[at]).sum())
     }
     #[inline(always)]
     fn store_shorts(self, to: &mut [i16]) {
