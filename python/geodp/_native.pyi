@@ -28,11 +28,13 @@ __all__ = [
     "audit_one_run",
     "audit_roc",
     "clip_rows",
+    "deal",
     "delta",
     "epsilon",
     "mnist",
     "noise_multiplier",
     "sample_rate",
+    "scattering",
     "steps",
     "train",
 ]
@@ -293,6 +295,14 @@ def audit_lower_bound(
     canaries: int, guesses: int, correct: int, delta: float, significance: float
 ) -> float: ...
 def audit_roc(members: list[float], non_members: list[float]) -> str: ...
+def deal(
+    labels: npt.NDArray[np.int64],
+    clients: int,
+    *,
+    alpha: float | None = None,
+    seed: int = 0,
+) -> npt.NDArray[np.int64]: ...
+def scattering(images: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]: ...
 def mnist() -> tuple[
     tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]],
     tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]],
@@ -315,6 +325,8 @@ class FederatedServer:
     def rounds_done(self) -> int: ...
     @property
     def noise_multiplier(self) -> float | None: ...
+    @property
+    def clip_norm(self) -> float | None: ...
     @property
     def warnings(self) -> list[str]: ...
     def weights(self) -> npt.NDArray[np.float32]: ...
@@ -346,6 +358,18 @@ class LocalNetwork:
         learning_rate: float,
         client: int = 0,
         bits: int = 0,
+    ) -> npt.NDArray[np.float32]: ...
+    def simulate(
+        self,
+        weights: npt.NDArray[np.float32],
+        inputs: npt.NDArray[np.float32],
+        labels: npt.NDArray[np.int64],
+        shards: npt.NDArray[np.int64],
+        params: str,
+        *,
+        epochs: int,
+        batch: int,
+        learning_rate: float,
     ) -> npt.NDArray[np.float32]: ...
     def evaluate(
         self,

@@ -21,16 +21,26 @@ public ``sample_rate × population``, never by the number of replies.
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from geodp._native import Claim, FederatedServer, LocalNetwork
+from geodp._native import Claim, FederatedServer, LocalNetwork, deal
 from geodp._statement import Statement
 
-__all__ = ["LocalNetwork", "Mechanism", "Optimizer", "Round", "Server", "settings"]
+__all__ = [
+    "LocalNetwork",
+    "Mechanism",
+    "Optimizer",
+    "Round",
+    "Server",
+    "deal",
+    "settings",
+    "simulate",
+]
 
 Mechanism = Literal["dp", "geodp", "geodp-certified"]
 Optimizer = Literal["sgd", "momentum", "adam"]
@@ -59,11 +69,16 @@ def settings(
     mechanism: Mechanism = "dp",
     beta: float | None = None,
     clip: Literal["flat", "auto-s", "psac"] = "flat",
+    quantile: float | Mapping[str, float] | None = None,
     server_lr: float = 1.0,
     server_optimizer: Optimizer = "sgd",
     seed: int | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """The tables ``privacy`` and ``train`` of a plan. Rust checks them."""
+    """The tables ``privacy`` and ``train`` of a plan. Rust checks them.
+
+    ``quantile`` lets C follow that quantile of the updates' norms, starting at ``clip_norm``; a mapping may
+    also hold ``rate`` and ``noise_multiplier``. What it tells is paid for by noise: ε stays the same.
+    """
     cohort = round(sample_rate * population)
     if not 0 < sample_rate <= 1 or abs(cohort - sample_rate * population) > 1e-6:
         raise ValueError(
@@ -79,6 +94,7 @@ def settings(
         "delta": delta,
         "clip": clip,
         "clip_norm": clip_norm,
+        "quantile": {"quantile": quantile} if isinstance(quantile, float) else quantile,
     }
     train = {
         "batch": cohort,
@@ -131,6 +147,11 @@ class Server:
         return self._native.noise_multiplier
 
     @property
+    def clip_norm(self) -> float | None:
+        """C of the next round: as given, or where it has moved to."""
+        return self._native.clip_norm
+
+    @property
     def warnings(self) -> list[str]:
         return self._native.warnings
 
@@ -162,3 +183,33 @@ class Server:
     def conclude(self) -> Statement:
         """Writes model, statement and report, and destroys the noise's key."""
         return Statement(json.loads(self._native.conclude()))
+
+
+def simulate(
+    network: LocalNetwork,
+    weights: npt.NDArray[np.float32],
+    inputs: npt.NDArray[np.float32],
+    labels: npt.NDArray[np.int64],
+    shards: npt.NDArray[np.int64],
+    *,
+    epochs: int = 1,
+    batch: int = 20,
+    learning_rate: float = 0.1,
+    **options: Any,
+) -> npt.NDArray[np.float32]:
+    """The weights after all rounds of a federation in this process, on all cores, without a folder.
+
+    Row i of ``shards`` (see :func:`deal`) has the records of the client at place i. ``options`` are those
+    of :func:`settings`. With a seed these are the bits of any server whose clients train alike.
+    """
+    params = json.dumps(settings(population=len(shards), **options))
+    return network.simulate(
+        weights,
+        inputs,
+        labels,
+        shards,
+        params,
+        epochs=epochs,
+        batch=batch,
+        learning_rate=learning_rate,
+    )

@@ -87,7 +87,7 @@ class GeoDPStrategy(Strategy):  # type: ignore[misc]
 
     ``options`` are those of :func:`geodp.federated.settings`: ``population``, ``sample_rate``, ``rounds``,
     ``clip_norm``, ``delta``, ``noise_multiplier`` or ``epsilon``, ``epsilon_limit``, ``mechanism``,
-    ``beta``, ``server_lr``, ``server_optimizer``, ``seed``. A federation that was begun in ``run_dir`` is
+    ``beta``, ``clip``, ``quantile``, ``server_lr``, ``server_optimizer``, ``seed``. A federation that was begun in ``run_dir`` is
     taken up there; the arrays given to ``start`` then serve for their form.
     """
 

@@ -9,22 +9,22 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from geodp import account
-from geodp.federated import LocalNetwork, Server, settings
+from geodp.federated import LocalNetwork, Server, deal, settings, simulate
 
 DIM = 4
+OPTIONS: dict[str, Any] = {
+    "population": 50,
+    "sample_rate": 0.2,
+    "rounds": 4,
+    "clip_norm": 0.5,
+    "noise_multiplier": 1.0,
+    "delta": 1e-3,
+    "seed": 5,
+}
 
 
 def server(folder: Path, **changes: Any) -> Server:
-    options = {
-        "population": 50,
-        "sample_rate": 0.2,
-        "rounds": 4,
-        "clip_norm": 0.5,
-        "noise_multiplier": 1.0,
-        "delta": 1e-3,
-        "seed": 5,
-    } | changes
-    return Server(folder, np.zeros(DIM, np.float32), **options)
+    return Server(folder, np.zeros(DIM, np.float32), **OPTIONS | changes)
 
 
 def update(client: int) -> npt.NDArray[np.float32]:
@@ -90,6 +90,54 @@ def test_the_limit_is_a_hard_stop(tmp_path: Path) -> None:
         made += 1
     assert 0 < made < 200 and made == federation.rounds
     assert float(federation.claim()) <= 4.0
+
+
+def test_c_follows_a_quantile_at_no_other_epsilon(tmp_path: Path) -> None:
+    fixed, moving = server(tmp_path / "fixed"), server(tmp_path / "moving", quantile=0.9)
+    for federation in (fixed, moving):
+        while (begun := federation.begin()) is not None:
+            for client in begun.cohort.tolist():
+                federation.add(client, update(client))
+            federation.finish()
+    assert fixed.clip_norm == 0.5 and moving.clip_norm is not None and moving.clip_norm > 0.5
+    assert fixed.claim() == moving.claim()
+    fast = settings(
+        population=10,
+        sample_rate=0.5,
+        rounds=1,
+        clip_norm=1.0,
+        delta=1e-3,
+        quantile={"quantile": 0.5, "rate": 1.0},
+    )
+    assert fast["privacy"]["quantile"]["rate"] == 1.0
+
+
+def test_a_simulation_has_the_bits_of_a_server(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    inputs = random.normal(size=(300, 3)).astype(np.float32)
+    labels = (inputs[:, 0] > 0).astype(np.int64)
+    network, shards = LocalNetwork.logistic(3, 2), deal(labels, 50, alpha=0.3, seed=2)
+    assert shards.shape == (50, 6) and len(np.unique(shards)) == 300
+    how: dict[str, Any] = {"epochs": 2, "batch": 4, "learning_rate": 0.5}
+    federation = server(tmp_path / "run", mechanism="geodp-certified", quantile=0.5)
+    assert len(federation.weights) == DIM == network.dim
+    while (begun := federation.begin()) is not None:
+        sent = federation.weights
+        for client in begun.cohort.tolist():
+            own = (inputs[shards[client]], labels[shards[client]])
+            after = network.train(sent, *own, client=client, bits=begun.bits, **how)
+            assert federation.add(client, after - sent) == "added"
+        federation.finish()
+    start = np.zeros(DIM, np.float32)
+    options = OPTIONS | {"mechanism": "geodp-certified", "quantile": 0.5}
+    del options["population"]
+    simulated = simulate(network, start, inputs, labels, shards, **how, **options)
+    assert np.array_equal(simulated, federation.weights) and simulated.any()
+    with pytest.raises(ValueError, match="no record 300"):
+        simulate(network, start, inputs, labels, shards + 1, **how, **options)
+    for bad in ({"clients": 301}, {"clients": 0}, {"clients": 5, "alpha": 1.0}):
+        with pytest.raises(ValueError, match="clients|alpha"):
+            deal(labels, **bad)  # type: ignore[arg-type]
 
 
 def test_settings_are_refused_with_reasons(tmp_path: Path) -> None:

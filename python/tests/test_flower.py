@@ -134,13 +134,54 @@ def test_late_joiners_take_free_places_and_strangers_none(tmp_path: Path) -> Non
     assert len(messages) == 39, "everyone but the one who left"
 
 
+def test_torch_clients_train_any_module(tmp_path: Path) -> None:
+    """A module with a buffer and two layers: its rounds bring the loss down, and whole numbers stay."""
+    torch = pytest.importorskip("torch")
+    from flwr.app import Context
+    from geodp.flower import torch_client
+
+    torch.manual_seed(0)
+    inputs = torch.randn(40, 20, 3)
+    targets = (inputs[:, :, 0] > 0).long()
+
+    def module() -> Any:
+        layers = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+        layers.register_buffer("seen", torch.tensor(7))
+        return layers
+
+    app = torch_client(
+        module, lambda place, _: [(inputs[place], targets[place])], epochs=3, learning_rate=0.5
+    )
+
+    class Trained(Nodes):
+        def send_and_receive(self, messages: Any, *, timeout: float | None = None) -> list[Message]:
+            context = Context(1, 1, {}, RecordDict(), {})
+            return [app(message, context) for message in messages]
+
+    options = OPTIONS | {"noise_multiplier": 0.05, "clip_norm": 2.0, "sample_rate": 0.5}
+    strategy = GeoDPStrategy(run_dir=tmp_path / "run", **options)
+    start = module()
+
+    def loss(state: Any) -> float:
+        model = module()
+        model.load_state_dict(state)
+        found = torch.nn.functional.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
+        return float(found)
+
+    grid: Any = Trained(list(range(40)), {})
+    result = strategy.start(grid, initial_arrays=ArrayRecord(start.state_dict()), num_rounds=5)
+    after = result.arrays.to_torch_state_dict()
+    assert loss(after) < 0.6 * loss(start.state_dict()) and int(after["seen"]) == 7
+    assert account.Ledger(tmp_path / "run" / "ledger.jsonl").steps == 5
+
+
 def test_simulation_for_real(tmp_path: Path) -> None:
     """Ray's actors train with our engine; the ledger and the statement are there in the end."""
     pytest.importorskip("ray")
     from flwr.app import Context
     from flwr.serverapp import Grid, ServerApp
     from flwr.simulation import run_simulation
-    from geodp.federated import LocalNetwork
+    from geodp.federated import LocalNetwork, simulate
     from geodp.flower import native_client
 
     network = LocalNetwork.logistic(4, 2)
@@ -152,20 +193,21 @@ def test_simulation_for_real(tmp_path: Path) -> None:
         return inputs, (inputs[:, 1] > 0).astype(np.int64)
 
     kept: dict[str, Any] = {}
+    options: dict[str, Any] = {
+        "sample_rate": 0.5,
+        "rounds": 3,
+        "clip_norm": 1.0,
+        "quantile": 0.5,
+        "noise_multiplier": 0.3,
+        "delta": 1e-2,
+        "seed": 1,
+    }
     app = ServerApp()
 
     @app.main()
     def main(grid: Grid, context: Context) -> None:
         strategy = GeoDPStrategy(
-            run_dir=tmp_path / "run",
-            min_available_nodes=12,
-            population=12,
-            sample_rate=0.5,
-            rounds=3,
-            clip_norm=1.0,
-            noise_multiplier=0.3,
-            delta=1e-2,
-            seed=1,
+            run_dir=tmp_path / "run", min_available_nodes=12, population=12, **options
         )
         start = ArrayRecord({"weights": Array(network.init())})
         result = strategy.start(grid, initial_arrays=start, num_rounds=3)
@@ -177,35 +219,18 @@ def test_simulation_for_real(tmp_path: Path) -> None:
         num_supernodes=12,
         backend_config={"client_resources": {"num_cpus": 1}, "init_args": {"num_cpus": 2}},
     )
-    # The same rounds without Flower.
-    server = Server(
-        tmp_path / "plain",
+    # The same rounds by the simulator in Rust.
+    owned = [data(place, None) for place in range(12)]
+    weights = simulate(
+        network,
         network.init(),
-        population=12,
-        sample_rate=0.5,
-        rounds=3,
-        clip_norm=1.0,
-        noise_multiplier=0.3,
-        delta=1e-2,
-        seed=1,
+        np.concatenate([inputs for inputs, _ in owned]),
+        np.concatenate([labels for _, labels in owned]),
+        np.arange(12 * 30).reshape(12, 30),
+        learning_rate=0.5,
+        **options,
     )
-    while (begun := server.begin()) is not None:
-        sent = server.weights
-        for place in begun.cohort.tolist():
-            inputs, labels = data(place, None)
-            after = network.train(
-                sent,
-                inputs,
-                labels,
-                epochs=1,
-                batch=20,
-                learning_rate=0.5,
-                client=place,
-                bits=begun.bits,
-            )
-            server.add(place, after - sent)
-        server.finish()
-    assert np.array_equal(kept["weights"], server.weights)
+    assert np.array_equal(kept["weights"], weights)
     inputs = random.normal(size=(500, 4)).astype(np.float32)
-    accuracy = network.evaluate(server.weights, inputs, (inputs[:, 1] > 0).astype(np.int64))[1]
+    accuracy = network.evaluate(weights, inputs, (inputs[:, 1] > 0).astype(np.int64))[1]
     assert accuracy > 0.8 and kept["statement"].kind == "certified"

@@ -122,6 +122,9 @@ fn contribution(view: &StepView<'_>, row: &mut [f32], at: usize) -> (f64, f64) {
 
 impl Watch for Measure {
     fn on_step(&mut self, view: &StepView<'_>) -> Result<(), geodp::Error> {
+        if view.plan.is_adaptive() {
+            return Err(refused("what votes for a clipping threshold tell is not measured"));
+        }
         self.loss.add_step();
         let followed: Vec<(usize, usize)> = view
             .batch

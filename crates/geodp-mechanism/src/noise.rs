@@ -51,6 +51,8 @@ pub enum Purpose {
     Accuracy = 12,
     /// Which rows of a unit take part in a step.
     Rows = 13,
+    /// Noise on votes for a clipping threshold.
+    Quantile = 14,
 }
 
 /// Where a source's key came from; every report must say it.

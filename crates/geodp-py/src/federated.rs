@@ -1,4 +1,4 @@
-//! Rounds of a federation, and what a client trains with where there is no torch.
+//! Rounds of a federation, for a server loop in Python.
 //!
 //! The server's folder is a run's: `begin` charges a round durably and draws its cohort, `add` clips an
 //! update and adds it in whole numbers, `finish` releases. At most one round is open.
@@ -7,10 +7,8 @@ use crate::claim::Claim;
 use crate::error;
 use crate::mechanism::wrong_array;
 use geodp::PlanParams;
-use geodp::engine::RowChoice;
-use geodp::federated::{self, Local, Reply, Round, Server, Start};
-use geodp_nn::{Network, NetworkSpec, Samples};
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
+use geodp::federated::{self, Reply, Round, Server, Start};
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -51,9 +49,7 @@ impl FederatedServer {
         model: &str,
         clients: &str,
     ) -> PyResult<Self> {
-        let params: PlanParams = serde_json::from_str(params)
-            .map_err(|e| error::argument(format!("the settings cannot be used: {e}")))?;
-        let weights = floats(weights)?;
+        let (params, weights) = (plan_params(params)?, floats(weights)?);
         let (model, clients) = (model.to_owned(), clients.to_owned());
         let server =
             py.detach(|| open(&folder, &params, population, Start { weights, model, clients }));
@@ -83,6 +79,12 @@ impl FederatedServer {
     #[getter]
     fn warnings(&self) -> PyResult<Vec<String>> {
         Ok(self.lock().server()?.plan().warnings().to_vec())
+    }
+
+    /// C of the next round.
+    #[getter]
+    fn clip_norm(&self) -> PyResult<Option<f64>> {
+        self.lock().server()?.clip_norm().map_err(error::training)
     }
 
     /// The weights after the rounds done.
@@ -184,161 +186,15 @@ fn open(
     }
 }
 
-fn floats(array: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
+pub(crate) fn plan_params(json: &str) -> PyResult<PlanParams> {
+    serde_json::from_str(json)
+        .map_err(|e| error::argument(format!("the settings cannot be used: {e}")))
+}
+
+pub(crate) fn floats(array: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
     let Ok(found) = array.cast::<PyArray1<f32>>() else {
         return Err(wrong_array(array, "one-dimensional"));
     };
     let lent = found.try_readonly().map_err(|reason| error::argument(reason.to_string()))?;
     Ok(lent.as_slice()?.to_vec())
-}
-
-/// A network for clients without torch: what it is, first weights, local training, a measurement.
-#[pyclass(frozen, module = "geodp.federated")]
-pub(crate) struct LocalNetwork {
-    /// The description, for pickling.
-    spec: String,
-    inner: Network,
-}
-
-#[pymethods]
-impl LocalNetwork {
-    /// From a description as JSON, in the form that configs have.
-    #[new]
-    fn new(spec: &str) -> PyResult<Self> {
-        let spec: NetworkSpec = serde_json::from_str(spec)
-            .map_err(|e| error::argument(format!("the network cannot be used: {e}")))?;
-        Self::build(&spec)
-    }
-
-    /// Pickled as its description.
-    fn __getnewargs__(&self) -> (&str,) {
-        (&self.spec,)
-    }
-
-    /// One linear layer.
-    #[staticmethod]
-    fn logistic(features: usize, classes: usize) -> PyResult<Self> {
-        Self::build(&NetworkSpec::logistic(features, classes))
-    }
-
-    /// The CNN with 21,840 parameters for images of 28 × 28.
-    #[staticmethod]
-    fn cnn() -> PyResult<Self> {
-        Self::build(&NetworkSpec::cnn())
-    }
-
-    /// d.
-    #[getter]
-    fn dim(&self) -> usize {
-        self.inner.dim()
-    }
-
-    /// First weights.
-    #[pyo3(signature = (seed = 0))]
-    fn init<'py>(&self, py: Python<'py>, seed: u64) -> Bound<'py, PyArray1<f32>> {
-        self.inner.init(seed).into_pyarray(py)
-    }
-
-    /// The weights after `epochs` passes of SGD over these records, a row each. `client` and `bits`
-    /// decide the order.
-    #[pyo3(signature = (weights, inputs, labels, *, epochs, batch, learning_rate, client = 0, bits = 0))]
-    #[allow(clippy::too_many_arguments, reason = "named in Python")]
-    fn train<'py>(
-        &self,
-        py: Python<'py>,
-        weights: &Bound<'py, PyAny>,
-        inputs: &Bound<'py, PyAny>,
-        labels: &Bound<'py, PyArray1<i64>>,
-        epochs: u64,
-        batch: usize,
-        learning_rate: f64,
-        client: u32,
-        bits: u64,
-    ) -> PyResult<Bound<'py, PyArray1<f32>>> {
-        let (weights, samples) = (floats(weights)?, self.samples(inputs, labels)?);
-        let local = Local { epochs, batch, learning_rate };
-        let who = (client, RowChoice::from_bits(bits));
-        let rows: Vec<u32> = (0..samples.labels.len() as u32).collect();
-        let after = py.detach(|| local.train(&self.inner, &samples, &rows, who, &weights));
-        Ok(after.map_err(|e| error::argument(e.to_string()))?.into_pyarray(py))
-    }
-
-    /// Mean loss and share of right answers.
-    fn evaluate<'py>(
-        &self,
-        py: Python<'py>,
-        weights: &Bound<'py, PyAny>,
-        inputs: &Bound<'py, PyAny>,
-        labels: &Bound<'py, PyArray1<i64>>,
-    ) -> PyResult<(f64, f64)> {
-        let (weights, samples) = (floats(weights)?, self.samples(inputs, labels)?);
-        let rows: Vec<u32> = (0..samples.labels.len() as u32).collect();
-        let found = py.detach(|| self.inner.evaluate(&weights, &samples, &rows));
-        let found = found.map_err(|e| error::argument(e.to_string()))?;
-        Ok((found.mean_loss, found.accuracy()))
-    }
-}
-
-impl LocalNetwork {
-    fn build(spec: &NetworkSpec) -> PyResult<Self> {
-        let inner = spec.build().map_err(|e| error::argument(e.to_string()))?;
-        let spec = serde_json::to_string(spec).map_err(|e| error::argument(e.to_string()))?;
-        Ok(Self { spec, inner })
-    }
-
-    /// Copies of a client's records, checked.
-    fn samples(
-        &self,
-        inputs: &Bound<'_, PyAny>,
-        labels: &Bound<'_, PyArray1<i64>>,
-    ) -> PyResult<Rows> {
-        let Ok(array) = inputs.cast::<PyArray2<f32>>() else {
-            return Err(wrong_array(inputs, "two-dimensional"));
-        };
-        let lent = array.try_readonly().map_err(|reason| error::argument(reason.to_string()))?;
-        let lent_labels =
-            labels.try_readonly().map_err(|reason| error::argument(reason.to_string()))?;
-        let classes = self.inner.classes();
-        let class = |label: &i64| match u32::try_from(*label) {
-            Ok(class) if (class as usize) < classes => Ok(class),
-            _ => Err(error::argument(format!(
-                "label {label} is not one of {classes} classes from 0"
-            ))),
-        };
-        let labels = lent_labels.as_slice()?.iter().map(class).collect::<PyResult<Vec<u32>>>()?;
-        let (rows, width) = (array.shape()[0], array.shape()[1]);
-        if rows != labels.len() || width != self.inner.input_len() {
-            return Err(error::argument(format!(
-                "inputs of shape ({rows}, {width}) and {} labels; a row for each label, of {} values",
-                labels.len(),
-                self.inner.input_len()
-            )));
-        }
-        Ok(Rows { inputs: lent.as_slice()?.to_vec(), width, labels })
-    }
-}
-
-/// Records in memory.
-struct Rows {
-    inputs: Vec<f32>,
-    width: usize,
-    labels: Vec<u32>,
-}
-
-impl Samples for Rows {
-    fn len(&self) -> usize {
-        self.labels.len()
-    }
-
-    fn input_len(&self) -> usize {
-        self.width
-    }
-
-    fn read_input(&self, index: usize, out: &mut [f32]) {
-        out.copy_from_slice(&self.inputs[index * self.width..(index + 1) * self.width]);
-    }
-
-    fn label(&self, index: usize) -> u32 {
-        self.labels[index]
-    }
 }

@@ -13,6 +13,7 @@
 mod account;
 mod audit;
 mod claim;
+mod clients;
 mod data;
 mod error;
 mod exact;
@@ -39,13 +40,15 @@ mod _native {
     #[pymodule_export]
     use super::claim::{Account, Claim};
     #[pymodule_export]
-    use super::data::mnist;
+    use super::clients::{LocalNetwork, deal};
+    #[pymodule_export]
+    use super::data::{mnist, scattering};
     #[pymodule_export]
     use super::error::LedgerError;
     #[pymodule_export]
     use super::exact::ExactSum;
     #[pymodule_export]
-    use super::federated::{FederatedServer, LocalNetwork};
+    use super::federated::FederatedServer;
     #[pymodule_export]
     use super::ledger::{Ledger, LedgerWriter};
     #[pymodule_export]

@@ -44,6 +44,7 @@ mod nearest;
 pub mod optimizer;
 pub mod params;
 pub mod plan;
+pub mod quantile;
 mod report;
 pub mod run;
 pub mod sampler;

@@ -29,6 +29,7 @@ pub use geodp_mechanism::Mechanism;
 
 use crate::importance::ImportanceParams;
 use crate::optimizer::OptimizerKind;
+use crate::quantile::QuantileParams;
 use crate::sampler::Sampling;
 use crate::schedule::Schedule;
 use crate::select::SelectParams;
@@ -111,6 +112,9 @@ pub struct PrivacyParams {
     /// C; 0.1 (the paper's) if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip_norm: Option<f64>,
+    /// C follows a quantile of the norms, starting at `clip_norm`; fixed if absent. For clients only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quantile: Option<QuantileParams>,
     /// How sums and noise are computed; exactly if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arithmetic: Option<Arithmetic>,

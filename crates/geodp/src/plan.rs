@@ -17,11 +17,12 @@ use crate::config::LedgerConfig;
 use crate::importance::{Importance, Keep};
 use crate::optimizer::OptimizerKind;
 use crate::params::PlanParams;
+use crate::quantile::{Quantile, QuantileParams};
 use crate::sampler::{Sampler, Sampling};
 use crate::schedule::{Decay, Schedule};
 use crate::select::Select;
 use geodp_account::Arithmetic;
-use geodp_mechanism::Mechanism;
+use geodp_mechanism::{Clip, Mechanism};
 
 /// What a plan must know of the model and the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub(crate) struct Strategies {
     pub(crate) importance: Option<Importance>,
     /// SUR.
     pub(crate) select: Option<Select>,
+    /// How C moves.
+    pub(crate) quantile: Option<Quantile>,
 }
 
 /// A checked training plan.
@@ -100,6 +103,53 @@ impl Plan {
         Self { unit: unit.into(), ..self }
     }
 
+    /// The same with a C that follows a quantile of the norms. The engine must give the norm of every
+    /// contribution to the sum.
+    ///
+    /// # Errors
+    /// A plan without privacy, or with a clipping rule of its own; parameters out of range.
+    pub(crate) fn with_quantile(mut self, params: QuantileParams) -> Result<Self, Error> {
+        let (Protection::Private { clip, noise, .. }, true) = (&self.protection, self.has_kind())
+        else {
+            return refuse("quantile wants noise, and a clipping rule that is one of ours");
+        };
+        let sensitivity = clip.sensitivity();
+        let quantile = params.check(noise.multiplier(), self.batch, sensitivity.get())?;
+        // What a step will build must be possible.
+        let sum = noise.with_multiplier(quantile.sum_multiplier(noise.multiplier()));
+        sum.at(sensitivity, self.batch, self.arithmetic)?;
+        self.strategies.quantile = Some(quantile);
+        self.params.privacy.quantile = Some(params);
+        Ok(self)
+    }
+
+    /// Whether the clipping rule is the one that the parameters name.
+    fn has_kind(&self) -> bool {
+        self.clip_name == self.params.privacy.clip.to_string()
+    }
+
+    /// Whether C follows a quantile.
+    pub fn is_adaptive(&self) -> bool {
+        self.strategies.quantile.is_some()
+    }
+
+    /// How a step is clipped whose C has moved to `moved`.
+    pub(crate) fn clip_at(&self, moved: Option<f64>) -> Result<Option<Clip>, Error> {
+        match moved {
+            None => Ok(self.protection.clip().cloned()),
+            Some(clip_norm) => Ok(Some(self.params.privacy.clip.at(clip_norm)?)),
+        }
+    }
+
+    /// The noise of a step's sum; `None` without privacy. Where C is adaptive, votes take their share.
+    pub(crate) fn sum_noise(&self) -> Option<Noise> {
+        let noise = *self.protection.noise()?;
+        Some(match &self.strategies.quantile {
+            Some(quantile) => noise.with_multiplier(quantile.sum_multiplier(noise.multiplier())),
+            None => noise,
+        })
+    }
+
     /// What is protected: "record", or the name of a unit of several rows.
     pub fn unit(&self) -> &str {
         &self.unit
@@ -135,7 +185,7 @@ impl Plan {
         }
     }
 
-    /// C; `None` where nothing is clipped.
+    /// C, the first where it is adaptive; `None` where nothing is clipped.
     pub fn clip_norm(&self) -> Option<f64> {
         self.protection.clip().map(|clip| clip.sensitivity().get())
     }
@@ -210,6 +260,13 @@ impl Plan {
         }))
         .chain(
             self.strategies.select.as_ref().map(|select| ("selective update", select.to_string())),
+        )
+        .chain(
+            self.strategies
+                .quantile
+                .as_ref()
+                .zip(self.noise_multiplier())
+                .map(|(quantile, sigma)| ("adaptive clipping", quantile.text(sigma))),
         )
         .map(|(name, value)| (name.to_owned(), value))
         .collect()

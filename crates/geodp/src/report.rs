@@ -247,8 +247,9 @@ fn diagnostics(inputs: &ReportInputs<'_>) -> Section {
         )
         .series(Series::histogram("last epoch", Role::Neutral, histogram))
         .mark_x(clip_norm, format!("C = {clip_norm}"));
+        let moved = if inputs.plan.is_adaptive() { " (the first; it was adapted)" } else { "" };
         let caption = format!(
-            "Norms of per-record gradients in the last epoch; {} were longer than C = {clip_norm} \
+            "Norms of per-record gradients in the last epoch; {} were longer than C = {clip_norm}{moved} \
              and scaled down.",
             format::percent(clipped)
         );

@@ -7,7 +7,7 @@
 use crate::Error;
 use crate::engine::{Constant, Engine, EngineError, Weigh, WeightRule};
 use crate::importance::Scratch;
-use crate::plan::{Plan, Protection, Scaled};
+use crate::plan::{Plan, Scaled};
 use crate::sampler::Sampler;
 use crate::watch::{StepView, Watch};
 use geodp_mechanism::clip::{ClipNorm, ClipRule, Sensitivity};
@@ -25,6 +25,8 @@ pub(crate) struct PrivateStep {
     exact: Vec<i64>,
     /// K̃ of importance sampling, once released.
     pub(crate) norm_total: Option<f64>,
+    /// Where C has moved to, where it is adaptive.
+    pub(crate) clip_norm: Option<f64>,
     /// What earlier steps released, for certified GeoDP.
     pub(crate) history: PolarState,
 }
@@ -138,6 +140,7 @@ impl PrivateStep {
             gradient: vec![0.0; plan.facts.dim],
             exact: Vec::new(),
             norm_total: None,
+            clip_norm: None,
             history: PolarState::default(),
         }
     }
@@ -192,6 +195,12 @@ impl PrivateStep {
             denominator,
             spread,
         })?;
+        if let (Some(quantile), Some(sigma), Some(sensitivity)) =
+            (&plan.strategies.quantile, plan.noise_multiplier(), sensitivity)
+        {
+            let moved = quantile.next(sigma, sensitivity.get(), &outcome.norms, at)?;
+            self.clip_norm = Some(moved);
+        }
         match &mechanism {
             None => {}
             Some(Scaled::Exact(noise)) => {
@@ -216,12 +225,12 @@ impl PrivateStep {
         denominator: u64,
         step: u64,
     ) -> Result<Option<Scaled>, Error> {
-        match (&plan.protection, sensitivity) {
-            (Protection::None { .. }, _) => Ok(None),
-            (Protection::Private { noise, .. }, Some(sensitivity)) => {
+        match (plan.sum_noise(), sensitivity) {
+            (None, _) => Ok(None),
+            (Some(noise), Some(sensitivity)) => {
                 noise.at(sensitivity, denominator, plan.arithmetic).map(Some)
             }
-            (Protection::Private { .. }, None) => {
+            (Some(_), None) => {
                 Err(Error::Plan(format!("step {step} has noise and nothing that scales it")))
             }
         }
@@ -243,9 +252,7 @@ impl PrivateStep {
             return importance.draw(clip, total, at, &mut self.batch).map(Some);
         }
         self.sampler.draw(at.noise, at.step, &mut self.batch)?;
-        Ok(plan
-            .protection
-            .clip()
-            .map(|clip| Weights { by: Weighing::Clipped(clip.clone()), denominator: plan.batch }))
+        let clip = plan.clip_at(self.clip_norm)?;
+        Ok(clip.map(|clip| Weights { by: Weighing::Clipped(clip), denominator: plan.batch }))
     }
 }

@@ -33,6 +33,7 @@ pub(crate) struct TrainerState {
     pub(crate) step: u64,
     pub(crate) selection: Selection,
     pub(crate) norm_total: Option<f64>,
+    pub(crate) clip_norm: Option<f64>,
     pub(crate) history: PolarState,
     pub(crate) optimizer: OptimizerScalars,
 }
@@ -186,6 +187,11 @@ impl<'e> Trainer<'e> {
         self.plan.strategies.select.as_ref().map(|_| self.selection)
     }
 
+    /// C of the next step; `None` where nothing is clipped.
+    pub fn clip_norm(&self) -> Option<f64> {
+        self.private.clip_norm.or(self.plan.clip_norm())
+    }
+
     /// Polar, isotropic and directionless steps so far; certified GeoDP only.
     pub fn polar(&self) -> Option<PolarSummary> {
         self.plan.mechanism().is_polar().then(|| self.private.history.summary())
@@ -196,6 +202,7 @@ impl<'e> Trainer<'e> {
             step: self.step,
             selection: self.selection,
             norm_total: self.private.norm_total,
+            clip_norm: self.private.clip_norm,
             history: self.private.history,
             optimizer: self.optimizer.scalars(),
         }
@@ -227,6 +234,7 @@ impl<'e> Trainer<'e> {
             self.step = at.step;
             self.selection = at.selection;
             self.private.norm_total = at.norm_total;
+            self.private.clip_norm = at.clip_norm;
             self.private.history = at.history;
         }
         fits

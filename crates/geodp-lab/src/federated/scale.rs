@@ -4,15 +4,13 @@
 //! optimiser), and by the clients alone, whose updates are thrown away. The ratio of the two sums of time
 //! is the result. Clients draw their records by their number, so a population is nothing but a number.
 
-use super::clients::Simulated;
-use super::shards::Shards;
 use super::train::Task;
 use super::{CLIP_NORM, DELTA, Model};
 use crate::Error;
 use crate::options::Size;
 use geodp::PlanParams;
 use geodp::engine::RowChoice;
-use geodp::federated::{self, ClientEngine, Clients};
+use geodp::federated::{self, ClientEngine, Clients, Shards, Simulated};
 use geodp::params::{PrivacyParams, TrainParams};
 use geodp::trainer::Trainer;
 use geodp::watch::{Silent, StepView, Watch};
@@ -86,9 +84,10 @@ pub(super) fn measure(
         let clients = Simulated {
             network: task.network(),
             train: task.train_set(),
-            test: task.test_set(),
+            test: None,
             shards: &shards,
             local: Model::Scattering.local(),
+            name: task.train_set().name(),
         };
         found.push(measure_population(&clients, cohort, rounds, tick)?);
     }

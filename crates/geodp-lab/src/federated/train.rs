@@ -1,15 +1,13 @@
 //! One federated training of the comparison, and what is looked at in it: accuracy and ε along the
 //! rounds, how far the release turns from the mean of the clients' updates, what single clients pay.
 
-use super::clients::Simulated;
-use super::shards::Shards;
 use super::{CLIP_NORM, DELTA, Model, Set, Split, Training};
 use crate::Error;
 use crate::options::{Options, Size};
 use geodp::PlanParams;
 use geodp::config::{PairFiles, TestIs};
 use geodp::engine::Engine;
-use geodp::federated::{self, ClientEngine, Clients};
+use geodp::federated::{self, ClientEngine, Clients, Shards, Simulated};
 use geodp::params::{PrivacyParams, TrainParams};
 use geodp::trainer::Trainer;
 use geodp::watch::{StepView, Watch};
@@ -105,10 +103,6 @@ impl Task {
         &self.train
     }
 
-    pub(super) fn test_set(&self) -> &Dataset {
-        &self.test
-    }
-
     /// Trains to the end: on all training records and measured on the test set, or, to choose settings,
     /// without the held-back records and measured on those.
     pub(super) fn run(
@@ -127,7 +121,14 @@ impl Task {
             }
         };
         let local = training.local;
-        let simulated = Simulated { network: &self.network, train, test, shards: &shards, local };
+        let simulated = Simulated {
+            network: &self.network,
+            train,
+            test: Some(test),
+            shards: &shards,
+            local,
+            name: train.name(),
+        };
         simulate(&simulated, training, tick)
     }
 }

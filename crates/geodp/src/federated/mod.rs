@@ -3,13 +3,15 @@
 //! Whatever one index of a batch stands for is the unit of privacy. Here it is a client with all its
 //! data, and its "gradient" is −Δ, the update Δ = (weights after local training) − (weights it was sent)
 //! turned round. So everything else is that of training: Poisson cohorts of rate q = B/N, clipping to C
-//! (on the server), integer sums, DP, GeoDP or certified GeoDP, the optimiser (SGD with η = 1 is FedAvg),
+//! (on the server; C may follow a [`quantile`](crate::quantile) of the norms), integer sums, DP, GeoDP or certified GeoDP, the optimiser (SGD with η = 1 is FedAvg),
 //! ledger, hard stop, checkpoints, statement, audits.
 //!
 //! | who calls whom | use |
 //! |---|---|
 //! | the run calls the clients | [`Clients`] in a [`ClientEngine`], in a [`Run`](crate::Run) or [`Trainer`](crate::trainer::Trainer) |
 //! | a server loop of one's own calls us (Flower's) | [`Server`]: begin a [`Round`], add updates, finish it |
+//!
+//! [`Simulated`] clients over [`Shards`] of one data set are for simulations.
 //!
 //! Both give the same bits, because the second is an engine of the first as well.
 //!
@@ -28,11 +30,15 @@ mod clients;
 mod gather;
 mod local;
 mod server;
+mod shards;
+mod simulated;
 
 pub use clients::{Call, ClientEngine, Clients, Replies};
 pub use gather::Reply;
 pub use local::{Local, update};
 pub use server::{Round, Server, Start};
+pub use shards::Shards;
+pub use simulated::Simulated;
 
 use crate::Error;
 use crate::params::PlanParams;
@@ -50,6 +56,7 @@ pub(crate) const CLIENT: &str = "client";
 /// [`Error::Plan`] as of [`PlanParams::check`], and for what rounds of clients cannot be.
 pub fn plan(params: &PlanParams, population: u64, dim: usize) -> Result<Plan, Error> {
     let mut params = params.clone();
+    let quantile = params.privacy.quantile.take();
     let privacy = &params.privacy;
     let private = privacy.mechanism.is_private();
     if privacy.sampling == Sampling::Shuffle {
@@ -80,5 +87,6 @@ pub fn plan(params: &PlanParams, population: u64, dim: usize) -> Result<Plan, Er
             ));
         }
     };
-    Ok(params.check(Facts { records: population, dim })?.with_unit(CLIENT))
+    let plan = params.check(Facts { records: population, dim })?.with_unit(CLIENT);
+    quantile.map_or(Ok(plan.clone()), |quantile| plan.with_quantile(quantile))
 }

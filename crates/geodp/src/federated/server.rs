@@ -128,6 +128,14 @@ impl Server {
         self.run.weights()
     }
 
+    /// C of the next round. Public, also where it is adaptive.
+    ///
+    /// # Errors
+    /// A checkpoint with a C that cannot be.
+    pub fn clip_norm(&self) -> Result<Option<f64>, Error> {
+        Ok(self.run.clip()?.map(|clip| clip.sensitivity().get()))
+    }
+
     /// What everything charged so far amounts to.
     ///
     /// # Errors
@@ -146,8 +154,7 @@ impl Server {
         self.check_settled()?;
         let plan = self.run.plan();
         let (number, Facts { records, dim }) = (self.run.steps_done(), plan.facts());
-        let (Some(clip), false) = (plan.protection().clip().cloned(), number >= plan.steps())
-        else {
+        let (Some(clip), false) = (self.run.clip()?, number >= plan.steps()) else {
             return Ok(None);
         };
         // `check` has made sure that both fit.

@@ -2,6 +2,7 @@
 
 use super::{ClipKind, PrivacyParams};
 use crate::importance::ImportanceParams;
+use crate::quantile::QuantileParams;
 use crate::sampler::Sampling;
 use crate::select::SelectParams;
 use geodp_account::Arithmetic;
@@ -25,6 +26,7 @@ pub(super) struct PrivacyFile {
     release_accuracy: Option<f64>,
     clip: ClipKind,
     clip_norm: Option<f64>,
+    quantile: Option<QuantileParams>,
     arithmetic: Option<Arithmetic>,
     sampling: Sampling,
     importance: Option<ImportanceParams>,
@@ -44,6 +46,7 @@ impl TryFrom<PrivacyFile> for PrivacyParams {
             release_accuracy: file.release_accuracy,
             clip: file.clip,
             clip_norm: file.clip_norm,
+            quantile: file.quantile,
             arithmetic: file.arithmetic,
             sampling: file.sampling,
             importance: file.importance,

@@ -44,6 +44,12 @@ impl PlanParams {
     ) -> Result<Plan, Error> {
         let (batch, steps) = self.check_length(facts)?;
         self.check_measure()?;
+        if self.privacy.quantile.is_some() {
+            return refuse(
+                "quantile adapts C to the norms of clients' updates; records have rules that need no C \
+                 to be found: clip = \"auto-s\" or \"psac\"",
+            );
+        }
         let sampling = self.privacy.sampling;
         let arithmetic = self.privacy.arithmetic.unwrap_or(Arithmetic::Exact);
         let per_epoch = Sampler::steps_per_epoch(sampling, facts.records, batch);
@@ -252,6 +258,8 @@ impl PlanParams {
         Ok(Strategies {
             importance: importance.map(|p| p.check(facts.records, batch, per_epoch)).transpose()?,
             select: select.map(|p| p.check(facts.records)).transpose()?,
+            // Rounds of clients add it to a checked plan.
+            quantile: None,
         })
     }
 }

@@ -52,7 +52,7 @@ pub(crate) struct Position {
     pub(crate) ledger_head: String,
 }
 
-/// The numbers of optimiser, SUR, IS and certified GeoDP: made of releases, like the weights. Fractions are kept as
+/// The numbers of optimiser, SUR, IS, adaptive clipping and certified GeoDP: made of releases, like the weights. Fractions are kept as
 /// their bits, so that they come back exactly.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -60,6 +60,7 @@ pub(crate) struct Strategy {
     optimizer_steps: u64,
     optimizer_noise_bits: u64,
     norm_total_bits: Option<u64>,
+    clip_norm_bits: Option<u64>,
     selection: Selection,
     squared_norm_bits: Option<u64>,
     squared_norm_variance_bits: u64,
@@ -74,6 +75,7 @@ impl Position {
             optimizer_steps: at.optimizer.steps,
             optimizer_noise_bits: at.optimizer.noise_variance.to_bits(),
             norm_total_bits: at.norm_total.map(f64::to_bits),
+            clip_norm_bits: at.clip_norm.map(f64::to_bits),
             selection: at.selection,
             squared_norm_bits: at.history.squared_norm.map(f64::to_bits),
             squared_norm_variance_bits: at.history.variance.to_bits(),
@@ -90,6 +92,7 @@ impl Position {
             step: self.step,
             selection: strategy.selection,
             norm_total: strategy.norm_total_bits.map(f64::from_bits),
+            clip_norm: strategy.clip_norm_bits.map(f64::from_bits),
             history: PolarState {
                 squared_norm: strategy.squared_norm_bits.map(f64::from_bits),
                 variance: f64::from_bits(strategy.squared_norm_variance_bits),
@@ -197,6 +200,7 @@ mod tests {
                     optimizer_steps: 9,
                     optimizer_noise_bits: 0.1_f64.to_bits(),
                     norm_total_bits: Some(3.7_f64.to_bits()),
+                    clip_norm_bits: Some(0.2_f64.to_bits()),
                     selection: Selection { accepted: 9, rejected: 3 },
                     squared_norm_bits: Some(0.3_f64.to_bits()),
                     squared_norm_variance_bits: 0.7_f64.to_bits(),
@@ -225,6 +229,7 @@ mod tests {
             step: 7,
             selection: Selection { accepted: 3, rejected: 4 },
             norm_total: Some(1.0 / 3.0),
+            clip_norm: Some(1.0 / 9.0),
             history: PolarState {
                 squared_norm: Some(-1.0 / 7.0),
                 variance: 1e-9 / 3.0,

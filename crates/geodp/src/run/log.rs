@@ -153,9 +153,9 @@ impl RunLog {
 
         let start = Instant::now();
         let mut summary = BlockSummary::default();
-        let clip_norm = self.plan.clip_norm();
         let asked_to_stop = || stop.load(Ordering::Relaxed) || start.elapsed() > CHECKPOINT_AFTER;
         while trainer.steps_done() < end && !asked_to_stop() {
+            let clip_norm = trainer.clip_norm();
             let Some(outcome) = trainer.step(watch)? else { break };
             summary.add(&outcome, clip_norm);
             let records = outcome.losses.len().max(outcome.norms.len());

@@ -6,7 +6,7 @@ use crate::Error;
 use crate::engine::Engine;
 use crate::watch::Silent;
 use geodp_account::Claim;
-use geodp_mechanism::NoiseSource;
+use geodp_mechanism::{Clip, NoiseSource};
 use std::sync::atomic::AtomicBool;
 
 impl<E: Engine> Run<E> {
@@ -21,6 +21,11 @@ impl<E: Engine> Run<E> {
     /// The weights after the steps done.
     pub(crate) fn weights(&self) -> &[f32] {
         &self.start.weights
+    }
+
+    /// C of the next step, where something is clipped, and how it is clipped there.
+    pub(crate) fn clip(&self) -> Result<Option<Clip>, Error> {
+        self.log.plan.clip_at(self.start.position.state().clip_norm)
     }
 
     /// What everything charged so far amounts to.

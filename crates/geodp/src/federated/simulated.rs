@@ -3,25 +3,26 @@
 //! Clients are trained on all cores, and each update is added and forgotten as it comes: memory grows with
 //! neither the cohort nor the population, and sums do not depend on the order.
 
-use super::shards::Shards;
-use geodp::engine::{About, EngineError, RowChoice};
-use geodp::federated::{self, Call, Clients, Local, Replies};
-use geodp_data::Dataset;
-use geodp_nn::{Evaluation, Network};
+use super::{Call, Clients, Local, Replies, Shards, update};
+use crate::engine::{About, EngineError, RowChoice};
+use geodp_nn::{Evaluation, Network, Samples};
 use rayon::prelude::*;
 
 /// A population over the records of one data set.
+#[derive(Clone, Copy)]
 pub struct Simulated<'a> {
     /// The model.
     pub network: &'a Network,
     /// All clients' records.
-    pub train: &'a Dataset,
+    pub train: &'a dyn Samples,
     /// Public records, to measure on.
-    pub test: &'a Dataset,
+    pub test: Option<&'a dyn Samples>,
     /// Which records are whose.
     pub shards: &'a Shards,
     /// How they train.
     pub local: Local,
+    /// What the records are, as a page says it.
+    pub name: &'a str,
 }
 
 impl Simulated<'_> {
@@ -37,8 +38,7 @@ impl Simulated<'_> {
     ) -> Result<Vec<f32>, EngineError> {
         let rows = self.shards.rows(client);
         let who = (client, choice);
-        let after = self.local.train(self.network, self.train, &rows, who, weights)?;
-        Ok(federated::update(after, weights))
+        Ok(update(self.local.train(self.network, self.train, &rows, who, weights)?, weights))
     }
 }
 
@@ -59,12 +59,13 @@ impl Clients for Simulated<'_> {
     }
 
     fn evaluate(&self, weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
-        let all: Vec<u32> = (0..self.test.len() as u32).collect();
-        Ok(Some(self.network.evaluate(weights, self.test, &all)?))
+        let Some(test) = self.test else { return Ok(None) };
+        let all: Vec<u32> = (0..test.len() as u32).collect();
+        Ok(Some(self.network.evaluate(weights, test, &all)?))
     }
 
     fn about(&self) -> About {
-        let data = format!("{} clients of {}", self.population(), self.train.name());
+        let data = format!("{} clients of {}", self.population(), self.name);
         About { model: format!("{} parameters", self.dim()), data, ..About::default() }
     }
 }
