@@ -1,8 +1,8 @@
 //! Adaptive clipping of clients: C finds the quantile, sum and votes together cost what the ledger says,
 //! and C survives a kill.
 //!
-//! Each of these faults makes a test here fail: the sum's noise at the plan's σ (votes for free), votes
-//! without noise, votes of those who did not reply, noise scaled by the first C, C lost by a resume.
+//! The faults to be caught: the sum's noise at the plan's σ (votes for free), votes without noise, votes of
+//! those who did not reply, noise or clipping by the first C, C lost by a resume.
 
 use geodp::federated::{self, Round, Server, Start};
 use geodp::params::PlanParams;

@@ -344,7 +344,8 @@ impl Experiment for Federated {
                 for split in SPLITS {
                     // What is claimed with its spread is MNIST with IID clients; the others are seen once.
                     let repeated = (set, split) == (Set::Mnist, Split::Iid);
-                    for seed in 0..if repeated { options.seeds } else { options.seeds.min(1) } {
+                    let seeds = if repeated { options.seeds } else { options.seeds.min(1) };
+                    for seed in 0..seeds {
                         jobs.extend(ARMS.map(|arm| Job::Train { set, model, split, arm, seed }));
                     }
                 }
