@@ -52,6 +52,7 @@ fn plan_meets_its_target() {
     assert!((2.997..=3.0).contains(&upper), "{report}");
     assert_eq!(report["steps"], 1000);
     assert_eq!(report, json(&format!("{line} --steps 1000")));
+    assert_eq!(json(&format!("{line} --steps 1000 --unit patient"))["unit"], "patient");
     let sigmas: Vec<f64> = report["budgets"]
         .as_array()
         .unwrap()

@@ -25,9 +25,12 @@ pub(crate) struct Args {
     /// Delta, strictly between 0 and 1.
     #[arg(long, value_name = "D", allow_negative_numbers = true)]
     delta: f64,
-    /// Number of records.
+    /// Number of records; of units, where --unit names one.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     records: u64,
+    /// Whom the promise covers: a record, or what [unit] in a schema names, with all rows.
+    #[arg(long, value_name = "NAME", default_value = "record")]
+    unit: String,
     /// Expected batch size; each record is drawn with probability batch / records.
     #[arg(long, value_name = "B", value_parser = clap::value_parser!(u64).range(1..))]
     batch: u64,
@@ -62,6 +65,7 @@ const BUDGETS: [f64; 6] = [0.5, 1.0, 2.0, 3.0, 4.0, 8.0];
 
 #[derive(Serialize)]
 struct Report {
+    unit: String,
     target_epsilon: f64,
     delta: f64,
     sample_rate: f64,
@@ -113,6 +117,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let sample_rate = plan.sample_rate();
     if json {
         let report = Report {
+            unit: args.unit,
             target_epsilon: args.epsilon,
             delta: args.delta,
             sample_rate,
@@ -130,6 +135,9 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
     let (sigma, rate) = (rounded_up(noise_multiplier), rounded_up(sample_rate));
     println!("noise multiplier {sigma} for {steps} steps at sample rate {rate}");
     print(&statement.claims, delta_of_misses);
+    if args.unit != "record" {
+        println!("for one {} with all rows: units are drawn and counted", args.unit);
+    }
     let kind = statement.claims.first().map_or(String::new(), |claim| claim.kind().to_string());
     println!("\nwhat a budget buys, for the same steps and rate:");
     println!("  {kind} epsilon   noise multiplier");
