@@ -71,6 +71,7 @@ class Actors:
         self._class = ray.remote(_Share).options(**(options or {}))
         self._actors = {rank: self._start(rank) for rank in range(1, self.size)}
         self._loads: dict[int, bytes] = {}
+        self._found: dict[int, bytes] = {}
         self._requests: dict[int, tuple[bytes, Any]] = {}
         self._pending: dict[int, Any] = {}
         self._answers: dict[int, bytes] = {}
@@ -117,7 +118,10 @@ class Actors:
         pending, lost = self._pending.pop(rank), 0
         while True:
             try:
-                part, self._answers[rank] = ray.get(pending)
+                part, answer = ray.get(pending)
+                if self._requests[rank][0][0] == _LOAD:
+                    self._found[rank] = answer
+                self._answers[rank] = answer
                 return part  # type: ignore[no-any-return]
             except _LOST:
                 lost += 1
@@ -131,5 +135,18 @@ class Actors:
                 actor = self._actors[rank] = self._start(rank)
                 request, weights = self._requests[rank]
                 if request[0] != _LOAD:
-                    actor.handle.remote(self._loads[rank], None)
+                    loaded = actor.handle.remote(self._loads[rank], None)
+                    self._check(rank, loaded)
                 pending = actor.handle.remote(request, weights)
+
+    def _check(self, rank: int, loaded: Any) -> None:
+        """Refuses an actor that found other records than the one whose place it takes."""
+        try:
+            _, found = ray.get(loaded)
+        except _LOST:
+            return  # Lost again: whoever waits for its part hears of it.
+        if found != self._found[rank]:
+            raise RuntimeError(
+                f"worker {rank} was started again and found other data or another program than before; "
+                "the run can be resumed when all have the same"
+            )

@@ -67,6 +67,27 @@ def test_a_killed_actor_is_replaced_and_its_part_repeated(
 
 
 @pytest.mark.filterwarnings("ignore::geodp.training.RunWarning")
+def test_a_replaced_actor_must_find_the_same_records(tmp_path: Path) -> None:
+    table, schema = tmp_path / "t.csv", tmp_path / "s.toml"
+    rows = [f"{at % 7},{'ab'[at % 2]}\n" for at in range(200)]
+    table.write_text("x,y\n" + "".join(rows))
+    schema.write_text(
+        '[label]\ncolumn = "y"\nclasses = ["a", "b"]\n[[feature]]\ncolumn = "x"\nrange = [0, 7]\n'
+    )
+
+    class Changing(geodp.ray.Actors):
+        def broadcast(self, weights: Any) -> None:
+            super().broadcast(weights)
+            table.write_text("x,y\n" + "".join(reversed(rows)))
+            ray.kill(self._actors[1])
+
+    settings = {**SETTINGS, "train": {"steps": 2, "batch": 64}}
+    data = {"source": "table", "train": str(table), "schema": str(schema)}
+    with Changing(1) as actors, pytest.raises(Exception, match="found other data"):
+        geodp.train(data, folder=tmp_path / "run", team=actors, **settings)
+
+
+@pytest.mark.filterwarnings("ignore::geodp.training.RunWarning")
 def test_what_depends_on_the_order_is_refused(tmp_path: Path) -> None:
     settings = {**SETTINGS, "privacy": {"mechanism": "none"}}
     with pytest.raises(Exception, match="without privacy"):
