@@ -29,6 +29,33 @@ fn files(folder: &Path) -> [Vec<u8>; 2] {
     ["model.safetensors", "statement.json"].map(|name| std::fs::read(folder.join(name)).unwrap())
 }
 
+/// The lines of a file of JSON; the last may have been cut by a kill.
+fn lines(file: &Path) -> Vec<serde_json::Value> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// A ledger without what is drawn by chance, the run's name, and the hashes that hold it.
+fn charges(folder: &Path) -> Vec<serde_json::Value> {
+    let mut all = lines(&folder.join("ledger.jsonl"));
+    for line in &mut all {
+        let fields = line.as_object_mut().unwrap();
+        fields.retain(|name, _| !["previous", "hash"].contains(&name.as_str()));
+        if let Some(run) = fields.get_mut("run").and_then(|run| run.as_object_mut()) {
+            run.remove("id");
+        }
+    }
+    all
+}
+
+/// Steps that the ledger charged, and steps whose weights someone may have seen.
+fn charged_and_made(folder: &Path) -> (u64, u64) {
+    let charged =
+        lines(&folder.join("ledger.jsonl")).iter().filter_map(|l| l["count"].as_u64()).sum();
+    let made = lines(&folder.join("metrics.jsonl")).iter().filter_map(|l| l["step"].as_u64()).max();
+    (charged, made.unwrap_or(0))
+}
+
 /// The processes of `geodp` that work on `folder`.
 fn processes(folder: &Path) -> Vec<u32> {
     let known = |entry: std::fs::DirEntry| {
@@ -57,11 +84,13 @@ fn ranks_have_the_bits_of_one_process() {
             let told = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(output.status.success(), "{ranks} ranks: {told}");
             assert!(files(&path) == files(&one), "{model:?}: {ranks} ranks gave other bits");
+            assert_eq!(charges(&path), charges(&one), "{model:?}: {ranks} ranks");
         }
     }
 }
 
-/// A rank that is killed ends the job; any number of ranks resumes it to the same end.
+/// A rank that is killed ends the job; any number of ranks resumes it to the same end, and the ledger never
+/// has fewer steps than were made.
 #[test]
 fn killed_ranks_are_resumed_to_the_same_end() {
     let kills = std::env::var("GEODP_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(3_usize);
@@ -78,7 +107,7 @@ fn killed_ranks_are_resumed_to_the_same_end() {
         runs += 1;
         let path = folder.path().join(format!("run{runs}"));
         let out = ["train", "--out", path.to_str().unwrap()];
-        let mut job = started(2 + below(2), &[&out, TRAINING, &model].concat());
+        let mut job = started(1 + below(4), &[&out, TRAINING, &model].concat());
         while !path.join("statement.json").exists() {
             let mut child = job.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
             let moment = Duration::from_millis(300 + below(2500) as u64);
@@ -93,13 +122,16 @@ fn killed_ranks_are_resumed_to_the_same_end() {
                 killed += 1;
             }
             child.wait().unwrap();
+            let (charged, made) = charged_and_made(&path);
+            assert!(charged >= made, "{charged} steps are charged, {made} were made");
             let resume = ["train", "--resume", path.to_str().unwrap()];
             job = match path.join("run.toml").exists() {
-                true => started(1 + below(3), &resume),
+                true => started(1 + below(4), &resume),
                 false => started(2, &[&out, TRAINING, &model].concat()),
             };
         }
         assert!(files(&path) == files(&one), "run {runs} ended elsewhere");
+        assert_eq!(charged_and_made(&path), (400, 400), "run {runs}");
     }
 }
 

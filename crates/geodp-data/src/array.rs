@@ -4,11 +4,15 @@
 //! integers (N × 1 is accepted). Bytes stay bytes and are scaled on reading; other numbers are taken
 //! as inputs as they are. The number of classes is declared, not looked up in the labels.
 
+mod part;
+
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::files::shown;
-use crate::format::read_array;
+pub use part::PairPart;
+
+use crate::files::{read_maybe_gzip, shown};
+use crate::format::array_format;
 use crate::{DataError, Dataset, Records, Scaling, Shape};
 
 /// Values of an array in C order, with its dimensions.
@@ -29,6 +33,41 @@ pub enum Values {
     Integers(Vec<i64>),
     /// Floating-point numbers, rounded to f32.
     Floats(Vec<f32>),
+}
+
+/// What an array's header says.
+pub(crate) struct Layout {
+    pub(crate) dims: Vec<usize>,
+    /// Makes values of the bytes after the header.
+    pub(crate) decode: Decode,
+    /// Where those begin.
+    pub(crate) body_start: usize,
+    /// Length of the whole file.
+    pub(crate) expected: u64,
+}
+
+pub(crate) type Decode = fn(&[u8]) -> Values;
+
+/// Reads a format's header off the first bytes of a file, whose name is for messages.
+pub(crate) type ReadLayout = fn(file: &str, first: &[u8]) -> Result<Layout, DataError>;
+
+impl Array {
+    /// Reads the bytes of a file.
+    pub(crate) fn parse(file: &str, bytes: &[u8], layout: ReadLayout) -> Result<Self, DataError> {
+        let Layout { dims, decode, body_start, expected } = layout(file, bytes)?;
+        DataError::check_length(file, expected, bytes.len() as u64)?;
+        Ok(Array { dims, values: decode(&bytes[body_start..]) })
+    }
+
+    /// Reads a file, plain or gzip.
+    pub(crate) fn read(path: &Path, layout: ReadLayout) -> Result<Self, DataError> {
+        let announced = |file: &str, first: &[u8]| Ok(layout(file, first)?.expected);
+        let array = Self::parse(&shown(path), &read_maybe_gzip(path, announced)?, layout)?;
+        match array.dims.first() {
+            Some(0) => Err(DataError::Empty { file: shown(path) }),
+            _ => Ok(array),
+        }
+    }
 }
 
 /// How a pair of arrays is to be understood.
@@ -73,6 +112,10 @@ pub fn load_inputs(inputs: &Path, scaling: &Scaling) -> Result<Records, DataErro
     to_records(inputs, read_array(inputs)?, scaling)
 }
 
+fn read_array(path: &Path) -> Result<Array, DataError> {
+    Array::read(path, array_format(path)?)
+}
+
 /// The product of dimensions times the size of an element, if it fits.
 pub(crate) fn byte_count(dims: &[usize], element: usize) -> Option<usize> {
     dims.iter().try_fold(element, |product, &dim| product.checked_mul(dim))
@@ -86,9 +129,6 @@ pub(crate) fn to_records(
 ) -> Result<Records, DataError> {
     let file = shown(file);
     let shape = input_shape(&file, &array.dims)?;
-    if array.dims[0] == 0 {
-        return Err(DataError::Empty { file });
-    }
     let as_is = "as stored";
     let records = match array.values {
         Values::Bytes(pixels) => Records::from_bytes(shape, Arc::new(pixels), scaling),

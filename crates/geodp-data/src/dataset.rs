@@ -11,6 +11,7 @@ use geodp_nn::{Loss, permutation};
 
 use crate::DataError;
 use crate::digest::{FieldHasher, Fingerprint};
+use crate::fingerprint::FingerprintPart;
 use crate::records::Records;
 use crate::scaling::{Scaling, Shape};
 use crate::unit_column::UnitColumn;
@@ -221,29 +222,39 @@ impl Dataset {
         self.records.read_input(index, out);
     }
 
-    /// SHA-256 over shape, classes, preprocessing and every record in order. The name is not part of
-    /// it. Computed on first use (about 0.1 s for MNIST) and kept.
+    /// A digest of shape, classes, preprocessing and every record in order ([`FingerprintPart`]). The
+    /// name is not part of it. Computed on first use (about 0.1 s for MNIST) and kept.
     pub fn fingerprint(&self) -> Fingerprint {
         *self.fingerprint.get_or_init(|| {
-            let mut hasher = FieldHasher::new("geodp dataset 1");
-            self.class_names.iter().for_each(|name| hasher.field(name.as_bytes()));
-            self.records.fingerprint_into(&mut hasher);
-            let labels: Vec<u8> = self.labels.iter().flat_map(|l| l.to_le_bytes()).collect();
-            hasher.field(&labels);
-            if let Some(Targets { values, range, loss }) = &self.targets {
-                hasher.field(format!("targets {loss:?}").as_bytes());
-                range.iter().for_each(|end| hasher.number(end.to_bits()));
-                let values: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-                hasher.field(&values);
-            }
-            if let Some(units) = &self.units {
-                hasher.field(b"units");
-                hasher.number(units.units().most_rows() as u64);
-                let units: Vec<u8> = units.all().iter().flat_map(|u| u.to_le_bytes()).collect();
-                hasher.field(&units);
-            }
-            hasher.finish()
+            let whole = FingerprintPart::of(self, self.unit_count());
+            FingerprintPart::join(whole.head, [&whole])
         })
+    }
+
+    /// The digest of what all shares of `units` units have in common.
+    pub(crate) fn head(&self, units: usize) -> Fingerprint {
+        let mut hasher = FieldHasher::new("geodp head 2");
+        self.class_names.iter().for_each(|name| hasher.field(name.as_bytes()));
+        self.records.describe_into(&mut hasher);
+        if let Some(Targets { range, loss, .. }) = &self.targets {
+            hasher.field(format!("targets {loss:?}").as_bytes());
+            range.iter().for_each(|end| hasher.number(end.to_bits()));
+        }
+        if let Some(column) = &self.units {
+            hasher.field(b"units");
+            hasher.number(column.units().most_rows() as u64);
+        }
+        hasher.number(units as u64);
+        hasher.finish()
+    }
+
+    /// Feeds one record with its label into a digest.
+    pub(crate) fn feed(&self, index: usize, hasher: &mut FieldHasher) {
+        self.records.feed(index, hasher);
+        hasher.number(u64::from(self.labels[index]));
+        if let Some(Targets { values, .. }) = &self.targets {
+            hasher.number(u64::from(values[index].to_bits()));
+        }
     }
 
     /// The same records read with other constants; an error if they are not stored as bytes.
@@ -296,8 +307,8 @@ impl Dataset {
         })
     }
 
-    /// A share: the records of some units (records are their own, where there is no column of them), in
-    /// the order of the units. It keeps the whole's fingerprint, because it is a place of the same data.
+    /// The records of some units (records are their own, where there is no column of them), in order, and
+    /// stored on their own: the rest need not be kept for them.
     ///
     /// # Errors
     /// If there are no such units.
@@ -309,14 +320,15 @@ impl Dataset {
                 self.unit_count()
             )));
         }
-        let records: Vec<usize> = match self.units() {
-            None => units.collect(),
-            Some(column) => units
-                .flat_map(|unit| column.units().rows(unit as u32))
-                .map(|&record| record as usize)
-                .collect(),
-        };
-        Ok(self.subset(&records)?.with_fingerprint(self.fingerprint()))
+        let part = self.subset(&self.records_of(units))?;
+        Ok(Dataset { records: part.records.copied()?, ..part })
+    }
+
+    /// The records of some units, in the order of the units.
+    fn records_of(&self, units: impl IntoIterator<Item = usize>) -> Vec<usize> {
+        let Some(column) = self.units() else { return units.into_iter().collect() };
+        let rows = units.into_iter().flat_map(|unit| column.units().rows(unit as u32));
+        rows.map(|&record| record as usize).collect()
     }
 
     /// Only the records of the given classes, relabelled 0, 1, … in the order given:
@@ -360,17 +372,24 @@ impl Dataset {
         if count > all {
             return Err(DataError::Argument(format!("cannot part off {count} of {all} {what}")));
         }
-        let mut order = permutation(all, seed);
-        let mut rest = order.split_off(count);
-        if let Some(column) = self.units() {
-            let records = |chosen: &[usize]| -> Vec<usize> {
-                let records = chosen.iter().flat_map(|&unit| column.units().rows(unit as u32));
-                records.map(|&record| record as usize).collect()
-            };
-            (order, rest) = (records(&order), records(&rest));
-        }
-        order.sort_unstable();
-        rest.sort_unstable();
-        Ok((self.subset(&rest)?, self.subset(&order)?))
+        let (rest, part) = held_back(all, count, seed);
+        let records = |units: Vec<u32>| {
+            let mut records = self.records_of(units.into_iter().map(|unit| unit as usize));
+            records.sort_unstable();
+            self.subset(&records)
+        };
+        Ok((records(rest)?, records(part)?))
     }
+}
+
+/// `count` of `all` numbers, held back by the seed alone: (the rest, those held back), in order.
+///
+/// # Panics
+/// If there are not so many.
+pub fn held_back(all: usize, count: usize, seed: u64) -> (Vec<u32>, Vec<u32>) {
+    let mut part: Vec<u32> = permutation(all, seed).into_iter().map(|unit| unit as u32).collect();
+    let mut rest = part.split_off(count);
+    part.sort_unstable();
+    rest.sort_unstable();
+    (rest, part)
 }

@@ -12,6 +12,11 @@ use crate::DataError;
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
+    /// Of these bytes.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Fingerprint(bytes)
+    }
+
     /// The digest's bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -47,9 +52,32 @@ impl FieldHasher {
         self.0.update(bytes);
     }
 
+    /// Adds bytes as they come: whoever does so says where they end.
+    pub(crate) fn more(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
     /// Adds one integer.
     pub(crate) fn number(&mut self, value: u64) {
         self.field(&value.to_le_bytes());
+    }
+
+    /// Adds one field of values of so many bytes each.
+    pub(crate) fn values<const N: usize>(
+        &mut self,
+        values: impl ExactSizeIterator<Item = [u8; N]>,
+    ) {
+        self.0.update(((values.len() * N) as u64).to_le_bytes());
+        let (mut bytes, mut filled) = ([0; 4096], 0);
+        for value in values {
+            bytes[filled..filled + N].copy_from_slice(&value);
+            filled += N;
+            if filled + N > bytes.len() {
+                self.0.update(&bytes[..filled]);
+                filled = 0;
+            }
+        }
+        self.0.update(&bytes[..filled]);
     }
 
     /// Ends the digest.

@@ -140,7 +140,7 @@ impl FeatureSpec {
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Dataset, DataError> {
         let made = data.with_records(self.apply(data.records(), progress)?)?;
-        Ok(made.with_fingerprint(self.fingerprint_of(data)))
+        Ok(made.with_fingerprint(self.fingerprint_of(data.fingerprint())))
     }
 
     /// The features of all views of `data`, view by view of each record.
@@ -156,11 +156,11 @@ impl FeatureSpec {
         Dataset::new(data.name(), features, labels, data.class_names().to_vec())
     }
 
-    /// The fingerprint of the features of `data`, without computing them: that of the records, and what
-    /// is done to them.
-    pub fn fingerprint_of(&self, data: &Dataset) -> Fingerprint {
+    /// The fingerprint of the features of `records`, without computing them: that of the records, and
+    /// what is done to them.
+    pub fn fingerprint_of(&self, records: Fingerprint) -> Fingerprint {
         let mut hasher = FieldHasher::new("geodp features 1");
-        hasher.field(data.fingerprint().to_string().as_bytes());
+        hasher.field(records.to_string().as_bytes());
         hasher.field(self.describe().as_bytes());
         hasher.finish()
     }

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 
 use crate::DataError;
+use crate::digest::FieldHasher;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// Unpacked before the header is read; no header of a format read here is longer.
-const HEADER_BYTES: u64 = 1 << 17;
+pub(crate) const HEADER_BYTES: u64 = 1 << 17;
 /// DEFLATE stores at most 258 bytes in two bits.
 const MOST_DEFLATE: u64 = 1032;
 
@@ -50,12 +51,32 @@ pub(crate) fn shown(path: &Path) -> String {
 }
 
 /// What a format reads off the first bytes of its content: how long all of it is.
-pub(crate) type Announced = fn(file: &str, first: &[u8]) -> Result<u64, DataError>;
+pub(crate) trait Announced: Fn(&str, &[u8]) -> Result<u64, DataError> {}
+
+impl<F: Fn(&str, &[u8]) -> Result<u64, DataError>> Announced for F {}
 
 /// A whole file, decompressed if it is gzip.
-pub(crate) fn read_maybe_gzip(path: &Path, announced: Announced) -> Result<Vec<u8>, DataError> {
+pub(crate) fn read_maybe_gzip(
+    path: &Path,
+    announced: impl Announced,
+) -> Result<Vec<u8>, DataError> {
     let bytes = fs::read(path).map_err(DataError::io("read", path))?;
     if is_gzip(&bytes) { gunzip(&shown(path), &bytes, announced) } else { Ok(bytes) }
+}
+
+/// Feeds every byte of a file into a digest, a buffer at a time.
+pub(crate) fn digest_into(path: &Path, hasher: &mut FieldHasher) -> Result<(), DataError> {
+    let mut file = fs::File::open(path).map_err(DataError::io("read", path))?;
+    let mut buffer = vec![0; 1 << 18];
+    loop {
+        match file.read(&mut buffer).map_err(DataError::io("read", path))? {
+            0 => break,
+            length => hasher.more(&buffer[..length]),
+        }
+    }
+    // The length comes last, where it is known.
+    hasher.number(fs::metadata(path).map_err(DataError::io("read", path))?.len());
+    Ok(())
 }
 
 /// Whether bytes start as gzip does.
@@ -69,7 +90,7 @@ pub(crate) fn is_gzip(bytes: &[u8]) -> bool {
 pub(crate) fn gunzip(
     file: &str,
     compressed: &[u8],
-    announced: Announced,
+    announced: impl Announced,
 ) -> Result<Vec<u8>, DataError> {
     let mut stream = MultiGzDecoder::new(compressed);
     let mut bytes = Vec::new();

@@ -7,8 +7,9 @@
 
 use std::path::Path;
 
-use crate::array::{Array, PairOptions, Values, byte_count, to_dataset, to_records};
-use crate::files::{read_maybe_gzip, shown};
+use crate::array::{
+    Array, Decode, Layout, PairOptions, Values, byte_count, to_dataset, to_records,
+};
 use crate::{DataError, Dataset, Records, Scaling};
 
 /// Loads a file of inputs and a file of labels, each plain or gzip.
@@ -17,51 +18,40 @@ pub fn load_pair(
     labels: &Path,
     options: &PairOptions,
 ) -> Result<Dataset, DataError> {
-    to_dataset((inputs, read(inputs)?), (labels, read(labels)?), options)
+    to_dataset(
+        (inputs, Array::read(inputs, layout)?),
+        (labels, Array::read(labels, layout)?),
+        options,
+    )
 }
 
 /// Loads a file of inputs alone, for prediction.
 pub fn load_inputs(inputs: &Path, scaling: &Scaling) -> Result<Records, DataError> {
-    to_records(inputs, read(inputs)?, scaling)
+    to_records(inputs, Array::read(inputs, layout)?, scaling)
 }
 
 /// Whether a file's records are images of at least 4 × 4 pixels. `false` too where it cannot be read:
 /// loading it says why.
 pub fn holds_images(inputs: &Path) -> bool {
     let large = |height: usize, width: usize| height.min(width) >= 4;
-    read(inputs).is_ok_and(|array| match array.dims[..] {
+    Array::read(inputs, layout).is_ok_and(|array| match array.dims[..] {
         [_, height, width] | [_, _, height, width] => large(height, width),
         _ => false,
     })
 }
 
-pub(crate) fn read(path: &Path) -> Result<Array, DataError> {
-    parse(&shown(path), &read_maybe_gzip(path, announced)?)
-}
-
 /// Reads the (uncompressed) bytes of an IDX file; `file` is its name in messages.
 pub fn parse(file: &str, bytes: &[u8]) -> Result<Array, DataError> {
-    let Header { length, type_code, dims, expected } = header(file, bytes)?;
-    DataError::check_length(file, expected, bytes.len() as u64)?;
-    Ok(Array { dims, values: decode(type_code, &bytes[length..]) })
+    Array::parse(file, bytes, layout)
 }
 
 /// How long a file is, by its first bytes.
 pub(crate) fn announced(file: &str, first: &[u8]) -> Result<u64, DataError> {
-    header(file, first).map(|header| header.expected)
+    layout(file, first).map(|layout| layout.expected)
 }
 
 /// What stands before the values.
-struct Header {
-    /// Its own length.
-    length: usize,
-    type_code: u8,
-    dims: Vec<usize>,
-    /// Length of the whole file.
-    expected: u64,
-}
-
-fn header(file: &str, bytes: &[u8]) -> Result<Header, DataError> {
+pub(crate) fn layout(file: &str, bytes: &[u8]) -> Result<Layout, DataError> {
     if bytes.is_empty() {
         return Err(DataError::Empty { file: file.to_owned() });
     }
@@ -69,8 +59,8 @@ fn header(file: &str, bytes: &[u8]) -> Result<Header, DataError> {
     else {
         return Err(truncated(file, 4, bytes));
     };
-    let element = element_size(type_code);
-    let (0, 0, Some(element), 1..=8) = (zero_high, zero_low, element, rank) else {
+    let (0, 0, Some((element, decode)), 1..=8) = (zero_high, zero_low, decoder(type_code), rank)
+    else {
         return Err(DataError::WrongMagic {
             file: file.to_owned(),
             expected: "an IDX file",
@@ -87,7 +77,7 @@ fn header(file: &str, bytes: &[u8]) -> Result<Header, DataError> {
         .collect();
     let expected = byte_count(&dims, element).and_then(|body| body.checked_add(length));
     let expected = expected.map_or(u64::MAX, |length| length as u64);
-    Ok(Header { length, type_code, dims, expected })
+    Ok(Layout { dims, decode, body_start: length, expected })
 }
 
 fn truncated(file: &str, expected: usize, bytes: &[u8]) -> DataError {
@@ -95,34 +85,29 @@ fn truncated(file: &str, expected: usize, bytes: &[u8]) -> DataError {
     DataError::Truncated { file: file.to_owned(), expected, found }
 }
 
-fn element_size(type_code: u8) -> Option<usize> {
-    match type_code {
-        0x08 | 0x09 => Some(1),
-        0x0b => Some(2),
-        0x0c | 0x0d => Some(4),
-        0x0e => Some(8),
-        _ => None,
-    }
-}
-
-fn decode(type_code: u8, body: &[u8]) -> Values {
-    let quads = || body.chunks_exact(4).map(|b| [b[0], b[1], b[2], b[3]]);
-    match type_code {
-        0x08 => Values::Bytes(body.to_vec()),
-        0x09 => Values::Integers(body.iter().map(|&b| i64::from(b as i8)).collect()),
-        0x0b => Values::Integers(
-            body.chunks_exact(2).map(|b| i64::from(i16::from_be_bytes([b[0], b[1]]))).collect(),
-        ),
-        0x0c => Values::Integers(quads().map(|b| i64::from(i32::from_be_bytes(b))).collect()),
-        0x0d => Values::Floats(quads().map(f32::from_be_bytes).collect()),
-        _ => Values::Floats(
-            body.chunks_exact(8)
-                .map(|b| {
-                    f64::from_be_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]) as f32
-                })
-                .collect(),
-        ),
-    }
+/// Size of an element and the function that reads a body of them.
+fn decoder(type_code: u8) -> Option<(usize, Decode)> {
+    Some(match type_code {
+        0x08 => (1, |body| Values::Bytes(body.to_vec())),
+        0x09 => (1, |body| Values::Integers(body.iter().map(|&b| i64::from(b as i8)).collect())),
+        0x0b => (2, |body| {
+            let all = body.as_chunks().0.iter();
+            Values::Integers(all.map(|b| i64::from(i16::from_be_bytes(*b))).collect())
+        }),
+        0x0c => (4, |body| {
+            let all = body.as_chunks().0.iter();
+            Values::Integers(all.map(|b| i64::from(i32::from_be_bytes(*b))).collect())
+        }),
+        0x0d => (4, |body| {
+            let all = body.as_chunks().0.iter();
+            Values::Floats(all.map(|b| f32::from_be_bytes(*b)).collect())
+        }),
+        0x0e => (8, |body| {
+            let all = body.as_chunks().0.iter();
+            Values::Floats(all.map(|b| f64::from_be_bytes(*b) as f32).collect())
+        }),
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

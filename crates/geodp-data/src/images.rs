@@ -13,9 +13,10 @@ mod decode;
 
 use decode::{Decoded, Decoder};
 
-use crate::files::shown;
+use crate::digest::FieldHasher;
+use crate::files::{digest_into, shown};
 use crate::table::ImportReport;
-use crate::{DataError, Dataset, Records, Scaling, Shape};
+use crate::{DataError, Dataset, Fingerprint, Records, Scaling, Shape, Source};
 
 /// Longest side of an image.
 const LONGEST: usize = 4096;
@@ -35,36 +36,73 @@ pub struct ImageOptions {
 /// Loads a folder of images by class. Files that are no images by their ending are left out and named
 /// in the report.
 pub fn load(folder: &Path, options: &ImageOptions) -> Result<(Dataset, ImportReport), DataError> {
-    let found: Vec<String> = folders(folder)?;
-    let class_names = options.class_names.clone().unwrap_or_else(|| found.clone());
-    let mut pixels = Pixels::new(options.grey);
-    let (mut labels, mut ignored) = (Vec::new(), Vec::new());
-    for class in &found {
-        let Some(label) = class_names.iter().position(|name| name == class) else {
-            return Err(DataError::Unsupported {
-                file: shown(&folder.join(class)),
-                problem: format!("a folder that is none of the classes {class_names:?}"),
-            });
-        };
-        for path in files(&folder.join(class))? {
-            if is_image(&path) {
-                pixels.add(&path)?;
-                labels.push(label as u32);
-            } else {
-                ignored.push(shown(&path));
+    let listed = Listed::in_folder(folder, options)?;
+    let all: Vec<u32> = (0..listed.files.len() as u32).collect();
+    listed.read(&all)
+}
+
+/// The images of a folder, before they are read.
+pub struct Listed {
+    name: String,
+    options: ImageOptions,
+    class_names: Vec<String>,
+    /// Each image with its label.
+    files: Vec<(PathBuf, u32)>,
+    ignored: Vec<String>,
+}
+
+impl Listed {
+    /// Lists a folder of images by class.
+    ///
+    /// # Errors
+    /// A folder that is no class, or none with images.
+    pub fn in_folder(folder: &Path, options: &ImageOptions) -> Result<Self, DataError> {
+        let found: Vec<String> = folders(folder)?;
+        let class_names = options.class_names.clone().unwrap_or_else(|| found.clone());
+        let (mut listed, mut ignored) = (Vec::new(), Vec::new());
+        for class in &found {
+            let Some(label) = class_names.iter().position(|name| name == class) else {
+                return Err(DataError::Unsupported {
+                    file: shown(&folder.join(class)),
+                    problem: format!("a folder that is none of the classes {class_names:?}"),
+                });
+            };
+            for path in files(&folder.join(class))? {
+                if is_image(&path) {
+                    listed.push((path, label as u32));
+                } else {
+                    ignored.push(shown(&path));
+                }
             }
         }
+        if listed.is_empty() {
+            return Err(DataError::Unsupported {
+                file: shown(folder),
+                problem: "no PNG or JPEG images in folders named by their class".to_owned(),
+            });
+        }
+        let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
+        Ok(Listed { name, options: options.clone(), class_names, files: listed, ignored })
     }
-    let Some(shape) = pixels.shape else {
-        return Err(DataError::Unsupported {
-            file: shown(folder),
-            problem: "no PNG or JPEG images in folders named by their class".to_owned(),
-        });
-    };
-    let report = ImportReport { ignored, ..ImportReport::unchanged(labels.len()) };
-    let records = Records::from_bytes(shape, Arc::new(pixels.bytes), &options.scaling)?;
-    let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
-    Ok((Dataset::new(name, records, labels, class_names)?, report))
+
+    /// The names of the classes, in the order of their labels.
+    pub fn class_names(&self) -> &[String] {
+        &self.class_names
+    }
+
+    fn read(&self, chosen: &[u32]) -> Result<(Dataset, ImportReport), DataError> {
+        let mut pixels = Pixels::new(self.options.grey);
+        // The first image says how large all are, also where none is chosen.
+        let shape = pixels.shape_of(&self.files[0].0)?;
+        let chosen = chosen.iter().map(|&at| &self.files[at as usize]);
+        let labels: Vec<u32> = chosen.clone().map(|(_, label)| *label).collect();
+        chosen.map(|(path, _)| path).try_for_each(|path| pixels.add(path))?;
+        let report =
+            ImportReport { ignored: self.ignored.clone(), ..ImportReport::unchanged(labels.len()) };
+        let records = Records::from_bytes(shape, Arc::new(pixels.bytes), &self.options.scaling)?;
+        let data = Dataset::new(self.name.clone(), records, labels, self.class_names.clone())?;
+        Ok((data, report))
+    }
 }
 
 /// Loads the images of one folder, without labels, in alphabetical order, with their files.
@@ -80,6 +118,26 @@ pub fn load_unlabelled(
     };
     let records = Records::from_bytes(shape, Arc::new(pixels.bytes), &options.scaling)?;
     Ok((records, paths))
+}
+
+impl Source for Listed {
+    fn units(&self) -> usize {
+        self.files.len()
+    }
+
+    fn digest(&self) -> Result<Fingerprint, DataError> {
+        let mut hasher = FieldHasher::new("geodp image part 1");
+        self.class_names.iter().for_each(|name| hasher.field(name.as_bytes()));
+        for (path, label) in &self.files {
+            hasher.number(u64::from(*label));
+            digest_into(path, &mut hasher)?;
+        }
+        Ok(hasher.finish())
+    }
+
+    fn read(&self, units: &[u32], _: bool) -> Result<(Dataset, ImportReport), DataError> {
+        self.read(units)
+    }
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
@@ -122,12 +180,25 @@ impl Pixels {
         Pixels { grey, shape: None, first: PathBuf::new(), bytes: Vec::new() }
     }
 
-    fn add(&mut self, path: &Path) -> Result<(), DataError> {
-        let channels = if self.grey { 1 } else { 3 };
+    /// The shape of all images, which is that of this one.
+    fn shape_of(&mut self, path: &Path) -> Result<Shape, DataError> {
         let bytes = fs::read(path).map_err(DataError::io("read", path))?;
         let decoder = Decoder::open(&bytes).map_err(|problem| broken(path, &problem))?;
-        let (height, width) = decoder.size();
-        let shape = Shape::image(channels, height, width);
+        self.check(path, decoder.size())
+    }
+
+    fn add(&mut self, path: &Path) -> Result<(), DataError> {
+        let bytes = fs::read(path).map_err(DataError::io("read", path))?;
+        let decoder = Decoder::open(&bytes).map_err(|problem| broken(path, &problem))?;
+        self.check(path, decoder.size())?;
+        let image = decoder.decode().map_err(|problem| broken(path, &problem))?;
+        self.append(&image);
+        Ok(())
+    }
+
+    /// Holds an image's size against that of the first.
+    fn check(&mut self, path: &Path, (height, width): (usize, usize)) -> Result<Shape, DataError> {
+        let shape = Shape::image(if self.grey { 1 } else { 3 }, height, width);
         match self.shape {
             None if width.max(height) > LONGEST || width.min(height) == 0 => {
                 return Err(DataError::Unsupported {
@@ -151,9 +222,7 @@ impl Pixels {
             }
             Some(_) => {}
         }
-        let image = decoder.decode().map_err(|problem| broken(path, &problem))?;
-        self.append(&image);
-        Ok(())
+        Ok(shape)
     }
 
     /// Appends an image plane by plane.

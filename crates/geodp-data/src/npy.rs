@@ -8,9 +8,10 @@
 
 use std::path::Path;
 
-use crate::array::{Array, PairOptions, Values, byte_count, to_dataset, to_records};
+use crate::array::{
+    Array, Decode, Layout, PairOptions, Values, byte_count, to_dataset, to_records,
+};
 use crate::digest::hex;
-use crate::files::{read_maybe_gzip, shown};
 use crate::{DataError, Dataset, Records, Scaling};
 
 mod header;
@@ -25,40 +26,25 @@ pub fn load_pair(
     labels: &Path,
     options: &PairOptions,
 ) -> Result<Dataset, DataError> {
-    to_dataset((inputs, read(inputs)?), (labels, read(labels)?), options)
+    to_dataset(
+        (inputs, Array::read(inputs, layout)?),
+        (labels, Array::read(labels, layout)?),
+        options,
+    )
 }
 
 /// Loads a file of inputs alone, for prediction.
 pub fn load_inputs(inputs: &Path, scaling: &Scaling) -> Result<Records, DataError> {
-    to_records(inputs, read(inputs)?, scaling)
-}
-
-pub(crate) fn read(path: &Path) -> Result<Array, DataError> {
-    parse(&shown(path), &read_maybe_gzip(path, announced)?)
+    to_records(inputs, Array::read(inputs, layout)?, scaling)
 }
 
 /// Reads the bytes of an NPY file; `file` is its name in messages.
 pub fn parse(file: &str, bytes: &[u8]) -> Result<Array, DataError> {
-    let Layout { dims, decode, body_start, expected } = layout(file, bytes)?;
-    DataError::check_length(file, expected, bytes.len() as u64)?;
-    Ok(Array { dims, values: decode(&bytes[body_start..]) })
-}
-
-/// How long a file is, by its first bytes.
-fn announced(file: &str, first: &[u8]) -> Result<u64, DataError> {
-    layout(file, first).map(|layout| layout.expected)
+    Array::parse(file, bytes, layout)
 }
 
 /// What the header says.
-struct Layout {
-    dims: Vec<usize>,
-    decode: Decode,
-    body_start: usize,
-    /// Length of the whole file.
-    expected: u64,
-}
-
-fn layout(file: &str, bytes: &[u8]) -> Result<Layout, DataError> {
+pub(crate) fn layout(file: &str, bytes: &[u8]) -> Result<Layout, DataError> {
     if bytes.is_empty() {
         return Err(DataError::Empty { file: file.to_owned() });
     }
@@ -108,8 +94,6 @@ fn layout(file: &str, bytes: &[u8]) -> Result<Layout, DataError> {
     let expected = expected.map_or(u64::MAX, |length| length as u64);
     Ok(Layout { dims, decode, body_start, expected })
 }
-
-type Decode = fn(&[u8]) -> Values;
 
 /// Size of an element and the function that reads a body of them.
 fn decoder(descr: &str) -> Option<(usize, Decode)> {

@@ -158,28 +158,41 @@ impl Records {
         Ok(Records { rows, ..self.clone() })
     }
 
-    /// Feeds shape, preprocessing and every stored input, in order, into a digest.
-    pub(crate) fn fingerprint_into(&self, hasher: &mut FieldHasher) {
-        for size in [self.shape.channels, self.shape.height, self.shape.width, self.len()] {
+    /// The same records, stored on their own.
+    pub(crate) fn copied(&self) -> Result<Self, DataError> {
+        fn picked<T: Copy>(values: &[T], rows: &[u32], len: usize) -> Arc<Vec<T>> {
+            let mut own = Vec::with_capacity(rows.len() * len);
+            rows.iter().for_each(|&row| own.extend(&values[row as usize * len..][..len]));
+            Arc::new(own)
+        }
+        let (rows, len) = (&self.rows, self.input_len);
+        let store = match &self.store {
+            Store::Bytes { pixels, affine } => {
+                Store::Bytes { pixels: picked(pixels, rows, len), affine: affine.clone() }
+            }
+            Store::Floats(values) => Store::Floats(picked(values, rows, len)),
+            Store::Halves(values) => Store::Halves(picked(values, rows, len)),
+        };
+        let rows = (0..rows.len() as u32).collect();
+        Self::new(self.shape, store, rows, self.preprocessing.clone())
+    }
+
+    /// Feeds shape and preprocessing into a digest.
+    pub(crate) fn describe_into(&self, hasher: &mut FieldHasher) {
+        for size in [self.shape.channels, self.shape.height, self.shape.width] {
             hasher.number(size as u64);
         }
         hasher.field(self.preprocessing.as_bytes());
-        let mut bytes = Vec::with_capacity(4 * self.input_len);
-        for &row in self.rows.iter() {
-            let range = row as usize * self.input_len..(row as usize + 1) * self.input_len;
-            match &self.store {
-                Store::Bytes { pixels, .. } => hasher.field(&pixels[range]),
-                Store::Floats(values) => {
-                    bytes.clear();
-                    bytes.extend(values[range].iter().flat_map(|value| value.to_le_bytes()));
-                    hasher.field(&bytes);
-                }
-                Store::Halves(values) => {
-                    bytes.clear();
-                    bytes.extend(values[range].iter().flat_map(|value| value.to_le_bytes()));
-                    hasher.field(&bytes);
-                }
-            }
+    }
+
+    /// Feeds an input, as it is stored, into a digest.
+    pub(crate) fn feed(&self, index: usize, hasher: &mut FieldHasher) {
+        let row = self.rows[index] as usize;
+        let range = row * self.input_len..(row + 1) * self.input_len;
+        match &self.store {
+            Store::Bytes { pixels, .. } => hasher.field(&pixels[range]),
+            Store::Floats(values) => hasher.values(values[range].iter().map(|v| v.to_le_bytes())),
+            Store::Halves(values) => hasher.values(values[range].iter().map(|v| v.to_le_bytes())),
         }
     }
 }

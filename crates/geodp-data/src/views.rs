@@ -144,7 +144,7 @@ impl Viewed {
     ) -> Result<Self, DataError> {
         let Rows::Made(data) = &self.rows else { return Ok(self) };
         let made = features.apply_to_views(data, &self, progress)?;
-        let rows = Rows::Computed(made, features.fingerprint_of(data));
+        let rows = Rows::Computed(made, features.fingerprint_of(data.fingerprint()));
         Ok(Viewed { rows, ..self })
     }
 

@@ -6,68 +6,7 @@ use std::path::{Path, PathBuf};
 use geodp_data::table::{self, DraftOptions, Schema};
 use geodp_data::{DataError, Place};
 
-const SCHEMA: &str = r#"
-na = ["NA"]
-missing = "skip"
-
-[label]
-column = "outcome"
-classes = ["well", "ill"]
-
-[unit]
-column = "patient"
-most_rows = 3
-
-[[feature]]
-column = "age"
-range = [0, 120]
-missing = 40
-
-[[feature]]
-column = "byte"
-range = [0, 200]
-
-[[feature]]
-column = "large"
-range = [0, 1e12]
-
-[[feature]]
-column = "weight"
-range = [0, 140]
-missing = 0
-
-[[feature]]
-column = "single"
-range = [-1, 2]
-missing = 0
-
-[[feature]]
-column = "price"
-range = [0, 1000]
-
-[[feature]]
-column = "ward"
-values = ["A", "B"]
-missing = "category"
-
-[[feature]]
-column = "grade"
-values = [1, 2]
-
-[[feature]]
-column = "smoker"
-boolean = true
-missing = false
-
-[[feature]]
-column = "admitted"
-dates = ["2000-01-01", "2020-01-01"]
-missing = "2010-01-01"
-
-[[feature]]
-column = "seen"
-dates = ["2010-01-01", "2013-01-01"]
-"#;
+const SCHEMA: &str = include_str!("golden/parquet/schema.toml");
 
 #[cfg(feature = "zstd")]
 const CODECS: &[&str] = &["none", "snappy", "gzip", "zstd"];

@@ -31,10 +31,12 @@
 
 mod load;
 mod paths;
+mod share;
 
 pub(crate) use load::image_options;
-pub use load::{Imported, Loaded, LoadedViews, Share, Stored};
+pub use load::{Imported, Loaded, LoadedViews, Stored};
 pub(crate) use paths::SCHEMA_FILE;
+pub use share::Share;
 
 use crate::Error;
 use crate::params::{PlanParams, PrivacyParams, TrainParams};

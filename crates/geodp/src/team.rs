@@ -30,8 +30,10 @@ use crate::Error;
 use crate::config::RunConfig;
 use crate::params::ClipKind;
 use geodp_account::Arithmetic;
+use geodp_data::table::ImportReport;
+use geodp_data::{Fingerprint, FingerprintPart};
 use serde::Serialize;
-use std::ops::Range;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use wire::{Request, Wire};
@@ -71,12 +73,6 @@ pub trait Link: Send + Sync {
 )]
 pub struct LinkError(pub String);
 
-/// The units of `rank`, of `total` units over `size` processes: as many as of any other, give or take one.
-pub(crate) fn share(total: usize, rank: usize, size: usize) -> Range<usize> {
-    let start = |rank: usize| (total as u128 * rank as u128 / size as u128) as usize;
-    start(rank)..start(rank + 1)
-}
-
 /// Refuses what several processes cannot do with the bits of one.
 pub(crate) fn check(config: &RunConfig) -> Result<(), Error> {
     let reason = if !config.privacy.mechanism.is_private() {
@@ -94,17 +90,21 @@ pub(crate) fn check(config: &RunConfig) -> Result<(), Error> {
     Err(Error::Plan(reason.to_owned()))
 }
 
-/// What each process must agree on before the first step.
+/// What a process found before the first step; all must agree on it, but for what is their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Of the whole training data.
-    pub(crate) fingerprint: String,
+    /// Of everything that training records are read from.
+    pub(crate) source: Fingerprint,
     /// Units of the whole.
     pub(crate) units: u64,
     /// Parameters of the model.
     pub(crate) dim: u64,
     /// Program, arithmetic and processor, as far as bits depend on them.
     pub(crate) machine: String,
+    /// The process's part of the records' fingerprint: its own.
+    pub(crate) part: FingerprintPart,
+    /// What reading did to its records, where that is counted: its own.
+    pub(crate) report: Option<ImportReport>,
 }
 
 /// Tells all processes to stop when it goes, so that none waits for ever.
@@ -124,7 +124,7 @@ pub struct TeamTraffic {
     pub bytes: u64,
 }
 
-/// What went through the link so far.
+/// What went through the link since all processes agreed.
 #[derive(Debug, Default)]
 struct Traffic {
     messages: AtomicU64,
@@ -135,6 +135,11 @@ impl Traffic {
     fn add(&self, messages: usize, bytes: usize) {
         self.messages.fetch_add(messages as u64, Ordering::Relaxed);
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    fn forget(&self) {
+        self.messages.store(0, Ordering::Relaxed);
+        self.bytes.store(0, Ordering::Relaxed);
     }
 }
 
@@ -149,7 +154,12 @@ impl Leader {
         self.link.size()
     }
 
-    /// What went through the link so far.
+    /// How the others are reached.
+    pub fn link(&self) -> &dyn Link {
+        &*self.link
+    }
+
+    /// What went through the link since all processes agreed.
     pub fn traffic(&self) -> TeamTraffic {
         let Traffic { messages, bytes } = &self.traffic;
         TeamTraffic {
@@ -189,27 +199,39 @@ impl Leader {
     }
 
     /// Holds what the others found against what this process found, if it found anything.
-    pub(crate) fn agree(&self, own: Option<&Found>) -> Result<(), Error> {
+    pub(crate) fn agree(&self, own: Option<&Found>) -> Result<Vec<Found>, Error> {
         // All are heard before any is refused: a message left unread would be taken for another.
         let found: Vec<Result<Found, Error>> =
             (1..self.size()).map(|rank| self.answer(rank)).collect();
-        let Some(own) = own else { return Ok(()) };
-        for (at, found) in found.into_iter().enumerate() {
-            let (rank, found) = (at + 1, found?);
+        self.traffic.forget();
+        let Some(own) = own else { return Ok(Vec::new()) };
+        let check = |(at, found): (usize, Result<Found, Error>)| {
+            let found = found?;
             let differs = [
-                ("other training data", found.fingerprint != own.fingerprint),
-                ("another number of units", found.units != own.units),
-                ("a model of another size", found.dim != own.dim),
                 ("another program or processor", found.machine != own.machine),
+                ("other training data", found.source != own.source),
+                ("another number of units", found.units != own.units),
+                ("other classes, scaling or targets", found.part.head != own.part.head),
+                ("a model of another size", found.dim != own.dim),
             ];
-            if let Some((what, _)) = differs.into_iter().find(|(_, differs)| *differs) {
-                let reason = format!(
-                    "it has {what}: {found:?}, where the first process has {own:?}. Nothing was trained"
-                );
-                return Err(Error::Process { rank, reason });
+            match differs.into_iter().find(|(_, differs)| *differs) {
+                None => Ok(found),
+                Some((what, _)) => {
+                    let reason = format!(
+                        "it has {what}: {found}, where the first process has {own}. Nothing was trained"
+                    );
+                    Err(Error::Process { rank: at + 1, reason })
+                }
             }
-        }
-        Ok(())
+        };
+        found.into_iter().enumerate().map(check).collect()
+    }
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { source, units, dim, machine, .. } = self;
+        write!(f, "{units} units of data {source}, {dim} parameters, {machine}")
     }
 }
 
@@ -227,20 +249,4 @@ impl Drop for Leader {
 pub(crate) struct SentClip {
     pub(crate) kind: ClipKind,
     pub(crate) clip_norm: f64,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_are_even_and_whole() {
-        for (total, size) in [(10, 3), (2, 5), (0, 2), (60_000, 7)] {
-            let all: Vec<_> = (0..size).flat_map(|rank| share(total, rank, size)).collect();
-            assert!(all.into_iter().eq(0..total));
-            assert!(
-                (0..size).all(|rank| share(total, rank, size).len().abs_diff(total / size) < 2)
-            );
-        }
-    }
 }

@@ -165,7 +165,7 @@ impl Trained {
             let train = &loaded.split.train;
             let fingerprint = match &self.config.features {
                 None => train.fingerprint(),
-                Some(features) => features.fingerprint_of(train),
+                Some(features) => features.fingerprint_of(train.fingerprint()),
             };
             identity::check_data(&self.folder, hash, &fingerprint.to_string())?;
         }

@@ -2,7 +2,7 @@
 //!
 //! The processes are threads here, linked by channels; geodp-mpi links real ones.
 
-use geodp::config::{DataConfig, ModelConfig, RunConfig};
+use geodp::config::{DataConfig, ModelConfig, PairFiles, RunConfig};
 use geodp::importance::ImportanceParams;
 use geodp::params::{ClipKind, Mechanism};
 use geodp::run::{Ended, Run};
@@ -278,5 +278,68 @@ fn a_table_with_units_has_the_bits_of_one_process() {
         let path = folder.path().join(size.to_string());
         train(size, &path, Some(&config), u64::MAX).unwrap();
         assert!(files(&path) == files(&one), "{size} processes gave other bits");
+    }
+}
+
+/// Every process reads its share of a table or of arrays alone. What reading did to all records is
+/// reported, the data is known by what one process calls it, and shares may be empty.
+#[test]
+fn shares_are_read_and_reported_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut csv = "a,b,y\n".to_owned();
+    for row in 0..90 {
+        let b = if row % 9 == 0 { String::new() } else { (row % 7).to_string() };
+        csv += &format!("{},{b},{}\n", row % 13, ["no", "yes"][row % 2]);
+    }
+    let write = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    let schema = "[label]\ncolumn = \"y\"\nclasses = [\"no\", \"yes\"]\n[[feature]]\ncolumn = \"a\"\n\
+        range = [2, 10]\n[[feature]]\ncolumn = \"b\"\nrange = [0, 7]\nmissing = \"skip\"\n";
+    let table =
+        RunConfig::table(write("t.csv", csv.as_bytes()), write("s.toml", schema.as_bytes()));
+    let idx = |head: &[u8], values: usize| {
+        [head.to_vec(), (0..values).map(|at| (at * 31 % 256) as u8).collect()].concat()
+    };
+    let inputs = write("x-idx2-ubyte", &idx(&[0, 0, 8, 2, 0, 0, 0, 40, 0, 0, 0, 3], 120));
+    let labels = [&[0, 0, 8, 1, 0, 0, 0, 40][..], &[0, 1].repeat(20)].concat();
+    let labels = write("y-idx1-ubyte", &labels);
+    let mut arrays = table.clone();
+    arrays.data = DataConfig::Arrays(PairFiles {
+        train_inputs: inputs,
+        train_labels: labels,
+        test_inputs: None,
+        test_labels: None,
+        classes: 2,
+        holdout: Some(4),
+        test_is: None,
+    });
+    for (name, mut config) in [("table", table), ("arrays", arrays)] {
+        config.model = ModelConfig::Logistic;
+        (config.train.seed, config.train.steps, config.train.batch) = (Some(3), Some(3), Some(16));
+        let path = |size: usize| folder.path().join(format!("{name}{size}"));
+        geodp::train(config.clone(), path(0)).unwrap();
+        let header = |size: usize| {
+            let ledger = std::fs::read_to_string(path(size).join("ledger.jsonl")).unwrap();
+            let first: serde_json::Value =
+                serde_json::from_str(ledger.lines().next().unwrap()).unwrap();
+            (first["run"]["data"].clone(), first["run"]["records"].clone())
+        };
+        let plain = Run::create(&path(1), config.clone()).unwrap();
+        for size in [2, 3, 60] {
+            let mut ends = threads(size);
+            let workers: Vec<_> =
+                ends.drain(1..).map(|link| std::thread::spawn(move || serve(&link))).collect();
+            let leader = Leader::new(Arc::new(ends.remove(0)));
+            let run =
+                Run::create_among(Some(leader), &path(size), config.clone(), &|_, _| ()).unwrap();
+            assert_eq!(run.imported(), plain.imported(), "{size} processes");
+            run.execute(&mut Silent, &mut Silent, &AtomicBool::new(false)).unwrap();
+            workers.into_iter().for_each(|worker| worker.join().unwrap().unwrap());
+            assert!(files(&path(size)) == files(&path(0)), "{name}: {size} processes");
+            assert_eq!(header(size), header(0));
+        }
     }
 }

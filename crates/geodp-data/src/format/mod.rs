@@ -2,14 +2,16 @@
 //!
 //! A format is a table (rows of cells, read by a schema) or an array (inputs in one file, labels in
 //! another); a folder is one of images by class. What stands outside this list knows the kind of a file
-//! only. To add a format: a file with its [`TableFormat`] or a function that reads an [`Array`], and its
+//! only. To add a format: a file with its [`TableFormat`] or a function that reads an array's [`Layout`](crate::array::Layout), and its
 //! line in [`FORMATS`].
 
 use std::path::Path;
 
+use crate::array::ReadLayout;
+use crate::table::build::Builder;
 use crate::table::draft::Guess;
-use crate::table::{DraftOptions, ReadOptions, Schema, Table};
-use crate::{Array, DataError, idx, npy};
+use crate::table::{DraftOptions, ReadOptions, Schema};
+use crate::{DataError, idx, npy};
 
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -35,15 +37,16 @@ type NamedGuess = (String, Guess);
 
 /// A format of tables.
 pub(crate) struct TableFormat {
-    /// Reads a table by its schema.
-    pub(crate) read: fn(&Path, &Schema, &ReadOptions) -> Result<Table, DataError>,
+    /// Goes over a table's rows by its schema.
+    pub(crate) scan:
+        for<'a> fn(&Path, &'a Schema, &'a ReadOptions) -> Result<Builder<'a>, DataError>,
     /// Headings, and what is known of each column: its type, or with `look` its contents.
     pub(crate) columns: fn(&Path, &DraftOptions) -> Result<Vec<NamedGuess>, DataError>,
 }
 
 enum Reader {
     Table(TableFormat),
-    Array(fn(&Path) -> Result<Array, DataError>),
+    Array(ReadLayout),
 }
 
 struct Format {
@@ -64,11 +67,11 @@ const FORMATS: &[Format] = &[
         endings: &[".parquet", ".pq"],
         reader: Reader::Table(parquet::FORMAT),
     },
-    Format { name: "NPY", endings: &[".npy"], reader: Reader::Array(npy::read) },
+    Format { name: "NPY", endings: &[".npy"], reader: Reader::Array(npy::layout) },
     Format {
         name: "IDX",
         endings: &["-ubyte", ".ubyte", ".idx"],
-        reader: Reader::Array(idx::read),
+        reader: Reader::Array(idx::layout),
     },
 ];
 
@@ -110,11 +113,11 @@ pub(crate) fn table_format(path: &Path) -> Result<&'static TableFormat, DataErro
     }
 }
 
-/// Reads an array; a file without a known ending is taken for IDX, which has none of its own.
-pub(crate) fn read_array(path: &Path) -> Result<Array, DataError> {
+/// The format of an array; a file without a known ending is taken for IDX, which has none of its own.
+pub(crate) fn array_format(path: &Path) -> Result<ReadLayout, DataError> {
     match format_of(path) {
-        None => idx::read(path),
-        Some(Format { reader: Reader::Array(read), .. }) => read(path),
+        None => Ok(idx::layout),
+        Some(Format { reader: Reader::Array(layout), .. }) => Ok(*layout),
         Some(Format { name, .. }) => Err(wrong_kind(path, name, Kind::Array)),
     }
 }
@@ -151,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_file_of_another_kind_is_refused_by_name() {
-        let error = read_array(Path::new("a.csv")).unwrap_err().to_string();
+        let error = array_format(Path::new("a.csv")).err().unwrap().to_string();
         assert!(error.contains("a.csv: CSV by its ending") && error.contains("NPY"), "{error}");
         assert!(table_format(Path::new("a.npy")).is_err());
     }

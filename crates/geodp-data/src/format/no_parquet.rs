@@ -6,7 +6,7 @@ use super::TableFormat;
 use crate::DataError;
 
 pub(crate) const FORMAT: TableFormat =
-    TableFormat { read: |path, _, _| Err(refused(path)), columns: |path, _| Err(refused(path)) };
+    TableFormat { scan: |path, _, _| Err(refused(path)), columns: |path, _| Err(refused(path)) };
 
 fn refused(path: &Path) -> DataError {
     DataError::Unsupported {

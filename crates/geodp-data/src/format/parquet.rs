@@ -24,7 +24,7 @@ use crate::table::build::{Builder, Roles};
 use crate::table::cell::Cell;
 use crate::table::date::Moment;
 use crate::table::draft::{Guess, Seen};
-use crate::table::{DraftOptions, Names, ReadOptions, Schema, Table};
+use crate::table::{DraftOptions, Names, ReadOptions, Schema};
 use crate::{DataError, Place};
 
 /// Rows decoded at a time.
@@ -34,7 +34,7 @@ const FEW_ROWS: u64 = 1 << 20;
 const A_DAY: i64 = 86_400;
 
 /// Parquet, without Arrow.
-pub(crate) const FORMAT: TableFormat = TableFormat { read, columns };
+pub(crate) const FORMAT: TableFormat = TableFormat { scan, columns };
 
 /// A file whose footer was read.
 struct Opened {
@@ -84,8 +84,12 @@ fn headings(file: &Opened) -> Vec<String> {
     columns.iter().map(|column| column.path().string().replace('"', "")).collect()
 }
 
-/// Reads a table.
-fn read(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Table, DataError> {
+/// Goes over the rows of a table; pages of rows that are not read are passed over.
+fn scan<'a>(
+    path: &Path,
+    schema: &'a Schema,
+    options: &'a ReadOptions,
+) -> Result<Builder<'a>, DataError> {
     let file = shown(path);
     let opened = open(path)?;
     let reader = &opened.reader;
@@ -101,15 +105,24 @@ fn read(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Table, Da
     let mut row_number = 0;
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(|error| broken(path, &error))?;
-        let mut readers = open_columns(path, &opened, &*group, &places)?;
         let mut left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+        if !options.part.has_any(row_number + 1, row_number + left as u64 + 1) {
+            row_number += left as u64;
+            continue;
+        }
+        let mut readers = open_columns(path, &opened, &*group, &places)?;
         while left > 0 {
             let count = left.min(BATCH);
+            let read = options.part.has_any(row_number + 1, row_number + count as u64 + 1);
             for (column, reader) in columns.iter_mut().zip(&mut readers) {
-                decoding(|| column.fill(reader, count)).map_err(|error| broken(path, &error))?;
+                let pass = || if read { column.fill(reader, count) } else { skip(reader, count) };
+                decoding(pass).map_err(|error| broken(path, &error))?;
             }
             for row in 0..count {
                 row_number += 1;
+                if !options.part.has(row_number) {
+                    continue;
+                }
                 let cell = |role: usize| columns[role].cell(row, &schema.na);
                 if let Err(bad) = builder.row(row_number, cell) {
                     let column = places[bad.role] + 1;
@@ -120,7 +133,7 @@ fn read(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Table, Da
             left -= count;
         }
     }
-    builder.finish()
+    Ok(builder)
 }
 
 /// Readers of some columns, whose pages announce nothing that cannot be.
@@ -331,6 +344,23 @@ impl Column {
             _ => Cell::of_integer(value, na),
         }
     }
+}
+
+/// Passes over the next `count` rows.
+fn skip(reader: &mut ColumnReader, count: usize) -> Result<(), ParquetError> {
+    let passed = match reader {
+        ColumnReader::BoolColumnReader(reader) => reader.skip_records(count),
+        ColumnReader::Int32ColumnReader(reader) => reader.skip_records(count),
+        ColumnReader::Int64ColumnReader(reader) => reader.skip_records(count),
+        ColumnReader::DoubleColumnReader(reader) => reader.skip_records(count),
+        ColumnReader::FloatColumnReader(reader) => reader.skip_records(count),
+        ColumnReader::ByteArrayColumnReader(reader) => reader.skip_records(count),
+        _ => return Err(ParquetError::General("a column changes its type".to_owned())),
+    }?;
+    if passed == count {
+        return Ok(());
+    }
+    Err(ParquetError::General(format!("{passed} values for {count} rows")))
 }
 
 /// A float32 as the shortest decimal that names it.

@@ -16,13 +16,13 @@ use crate::files::{is_gzip, shown};
 use crate::table::build::{Builder, Roles};
 use crate::table::cell::Cell;
 use crate::table::draft::{Guess, Seen};
-use crate::table::{DraftOptions, ReadOptions, Schema, Table};
+use crate::table::{DraftOptions, ReadOptions, Schema};
 use crate::{DataError, Place};
 
 const BUFFER: usize = 1 << 16;
 
 /// CSV and its relatives.
-pub(crate) const FORMAT: TableFormat = TableFormat { read, columns };
+pub(crate) const FORMAT: TableFormat = TableFormat { scan, columns };
 
 /// The columns of a file for a draft.
 fn columns(path: &Path, options: &DraftOptions) -> Result<Vec<NamedGuess>, DataError> {
@@ -74,8 +74,12 @@ fn reader(path: &Path, delimiter: u8) -> Result<csv::Reader<Box<dyn Read>>, Data
     Ok(ReaderBuilder::new().delimiter(delimiter).from_reader(open(path)?))
 }
 
-/// Reads a table.
-fn read(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Table, DataError> {
+/// Goes over the rows of a table.
+fn scan<'a>(
+    path: &Path,
+    schema: &'a Schema,
+    options: &'a ReadOptions,
+) -> Result<Builder<'a>, DataError> {
     let file = shown(path);
     let delimiter = delimiter(path, schema.delimiter);
     let headings = headings(path, delimiter)?;
@@ -90,6 +94,9 @@ fn read(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Table, Da
     let mut number = 0;
     while rows.advance().map_err(io)? {
         number += 1;
+        if !options.part.has(number) {
+            continue;
+        }
         if rows.len() != headings.len() {
             let tells = builder.tells_bad_rows();
             let place = Place::Line(if tells { line_at(path, rows.position()) } else { 0 });
@@ -107,7 +114,7 @@ fn read(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Table, Da
             builder.bad_row(error)?;
         }
     }
-    builder.finish()
+    Ok(builder)
 }
 
 /// A table whose first line is one long cell most likely has another delimiter.

@@ -8,8 +8,9 @@ use std::collections::HashMap;
 
 use super::cell::{Cell, Outcome, scaled};
 use super::nearest::nearest;
+use super::part::Survey;
 use super::schema::{Label, Missing};
-use super::{ColumnReport, ImportReport, NumericScale, ReadOptions, Schema};
+use super::{ColumnReport, ImportReport, NumericScale, Part, ReadOptions, Schema};
 use crate::{DataError, Dataset, Place, Records, Shape, UnitColumn};
 
 /// Rows that could not be read are kept in words up to this many.
@@ -24,6 +25,8 @@ pub(crate) struct Roles {
     pub(crate) columns: Vec<String>,
     label: Option<usize>,
     unit: Option<usize>,
+    /// First columns, of which a missing cell leaves a row out; counted in a survey alone.
+    skips: usize,
     kept: usize,
     /// Columns that nothing uses and that may be identifiers.
     identifiers: usize,
@@ -71,7 +74,22 @@ impl Roles {
             let once = found.filter(|c| headings.iter().filter(|h| h == c).count() == 1);
             columns.extend(once.cloned().collect::<Vec<_>>());
         }
-        Ok(Roles { columns, label, unit, kept, identifiers, ignored })
+        let roles = Roles { columns, label, unit, skips: 0, kept, identifiers, ignored };
+        Ok(if options.part == Part::Survey { roles.for_survey(schema) } else { roles })
+    }
+
+    /// Only the columns that decide which rows become records, and of which unit.
+    fn for_survey(self, schema: &Schema) -> Self {
+        let skipping = schema.features.iter().filter(|f| matches!(f.missing, Missing::Skip));
+        let mut columns: Vec<String> = skipping.map(|feature| feature.column.clone()).collect();
+        if matches!(schema.label_missing, Missing::Skip) {
+            columns.push(schema.label_column.clone());
+        }
+        let skips = columns.len();
+        columns.extend(self.unit.map(|unit| self.columns[unit].clone()));
+        let (unit, identifiers) = (self.unit.map(|_| skips), columns.len());
+        columns.extend_from_slice(&self.columns[self.identifiers..]);
+        Roles { columns, label: None, unit, skips, kept: identifiers, identifiers, ..self }
     }
 }
 
@@ -137,6 +155,8 @@ pub(crate) struct Builder<'a> {
     places: Vec<u64>,
     seen: Vec<HashMap<String, u32>>,
     report: ImportReport,
+    rows: u64,
+    left_out: Vec<u64>,
 }
 
 impl<'a> Builder<'a> {
@@ -166,6 +186,8 @@ impl<'a> Builder<'a> {
             unit_of: Vec::new(),
             places: Vec::new(),
             report: ImportReport { columns, ignored, ..ImportReport::default() },
+            rows: 0,
+            left_out: Vec::new(),
         }
     }
 
@@ -176,6 +198,9 @@ impl<'a> Builder<'a> {
         place: u64,
         cell: impl Fn(usize) -> Result<Cell<'c>, String>,
     ) -> Result<(), Bad> {
+        if self.options.part == Part::Survey {
+            return self.look(place, &cell);
+        }
         let before = self.values.len();
         let result = self.take(&cell);
         match result {
@@ -196,6 +221,23 @@ impl<'a> Builder<'a> {
                 Err(bad)
             }
         }
+    }
+
+    /// Finds out whether a row becomes a record, and of which unit.
+    fn look<'c>(
+        &mut self,
+        place: u64,
+        cell: &impl Fn(usize) -> Result<Cell<'c>, String>,
+    ) -> Result<(), Bad> {
+        self.rows = place;
+        if (0..self.roles.skips).any(|role| matches!(cell(role), Ok(Cell::Missing))) {
+            self.left_out.push(place);
+            return Ok(());
+        }
+        let unit = self.unit(cell)?;
+        self.note(unit, cell);
+        self.report.records += 1;
+        Ok(())
     }
 
     fn take<'c>(
@@ -220,16 +262,7 @@ impl<'a> Builder<'a> {
             },
             None => None,
         };
-        let unit = match self.roles.unit {
-            Some(role) => match get(role)? {
-                Cell::Missing => {
-                    let problem = "the unit is missing; every row must name its unit".to_owned();
-                    return Err(Bad { role, problem });
-                }
-                unit => Some(unit.text()),
-            },
-            None => None,
-        };
+        let unit = self.unit(cell)?;
         let kept = (self.roles.kept..self.roles.identifiers).map(|role| Ok(get(role)?.text()));
         let kept = kept.collect::<Result<Vec<String>, Bad>>()?;
         // From here on nothing fails: the row is taken as a whole.
@@ -238,11 +271,36 @@ impl<'a> Builder<'a> {
             Some(TakenLabel::Target(target)) => self.targets.push(target),
             None => {}
         }
+        self.kept.iter_mut().zip(kept).for_each(|(column, text)| column.push(text));
+        self.note(unit, cell);
+        Ok(Outcome::Inputs)
+    }
+
+    /// The name of a row's unit, where units are declared.
+    fn unit<'c>(
+        &self,
+        cell: &impl Fn(usize) -> Result<Cell<'c>, String>,
+    ) -> Result<Option<String>, Bad> {
+        let Some(role) = self.roles.unit else { return Ok(None) };
+        match cell(role).map_err(|problem| Bad { role, problem })? {
+            Cell::Missing => {
+                let problem = "the unit is missing; every row must name its unit".to_owned();
+                Err(Bad { role, problem })
+            }
+            unit => Ok(Some(unit.text())),
+        }
+    }
+
+    /// Numbers a row's unit, and remembers what may be identifiers.
+    fn note<'c>(
+        &mut self,
+        unit: Option<String>,
+        cell: &impl Fn(usize) -> Result<Cell<'c>, String>,
+    ) {
         if let Some(unit) = unit {
             let next = self.unit_numbers.len() as u32;
             self.unit_of.push(*self.unit_numbers.entry(unit.into_boxed_str()).or_insert(next));
         }
-        self.kept.iter_mut().zip(kept).for_each(|(column, text)| column.push(text));
         if (self.report.records as usize) < LOOKED_AT {
             for (seen, role) in self.seen.iter_mut().zip(self.roles.identifiers..) {
                 if let Ok(cell) = cell(role) {
@@ -250,7 +308,6 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        Ok(Outcome::Inputs)
     }
 
     /// The label of a row; `None` if the row is to be left out.
@@ -303,19 +360,34 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Everything that was read.
-    pub(crate) fn finish(mut self) -> Result<Table, DataError> {
+    /// Columns that look like an identifier and whose contents several rows share.
+    fn shared(&self) -> Vec<String> {
+        let names = &self.roles.columns[self.roles.identifiers..];
+        let shared = |seen: &HashMap<String, u32>| {
+            let rows: u32 = seen.values().sum();
+            // A unique number a row is an index; so is a column that is one content throughout.
+            seen.len() > 1 && seen.len() as f64 <= 0.9 * f64::from(rows)
+        };
+        let found = names.iter().zip(&self.seen).filter(|(_, seen)| shared(seen));
+        found.map(|(column, _)| column.clone()).collect()
+    }
+
+    /// What a survey found.
+    pub(crate) fn survey(self) -> Result<Survey, DataError> {
         if self.report.records == 0 {
             return Err(DataError::Empty { file: self.file });
         }
-        let names = &self.roles.columns[self.roles.identifiers..];
-        for (column, seen) in names.iter().zip(&self.seen) {
-            let rows: u32 = seen.values().sum();
-            // A unique number a row is an index; so is a column that is one content throughout.
-            if seen.len() > 1 && seen.len() as f64 <= 0.9 * f64::from(rows) {
-                self.report.shared.push(column.clone());
-            }
+        let shared = self.shared();
+        let unit_of = self.roles.unit.map(|_| self.unit_of);
+        Ok(Survey { rows: self.rows, left_out: self.left_out, unit_of, shared })
+    }
+
+    /// Everything that was read.
+    pub(crate) fn finish(mut self) -> Result<Table, DataError> {
+        if self.report.records == 0 && self.options.part == Part::All {
+            return Err(DataError::Empty { file: self.file });
         }
+        self.report.shared = self.shared();
         self.values.shrink_to_fit();
         let shape = Shape::features(self.schema.input_len());
         let records = Records::from_floats(shape, self.values, self.schema.describe())?;

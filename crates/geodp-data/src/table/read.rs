@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{ImportReport, Schema, Table};
+use super::{ImportReport, Part, Schema, Table};
 use crate::format::table_format;
 use crate::{DataError, Dataset};
 
@@ -19,18 +19,24 @@ pub struct ReadOptions {
     pub keep_identifiers: bool,
     /// Whether the number of each record's row is kept.
     pub keep_places: bool,
+    /// Which rows are read.
+    pub part: Part,
 }
 
 /// Reads a labelled table. Its name in reports is the file's.
 pub fn read(path: &Path, schema: &Schema) -> Result<(Dataset, ImportReport), DataError> {
     let options = ReadOptions { labelled: true, ..ReadOptions::default() };
+    read_with(path, schema, &options)?.into_dataset(name_of(path), schema)
+}
+
+/// What a table is called: its file, without folders and endings.
+pub(crate) fn name_of(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    let name = name.split('.').next().unwrap_or_default().to_owned();
-    read_with(path, schema, &options)?.into_dataset(name, schema)
+    name.split('.').next().unwrap_or_default().to_owned()
 }
 
 /// Reads a table with everything that `options` asks for; by default for prediction, where the label
 /// column need not be there and is not looked at if it is.
 pub fn read_with(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Table, DataError> {
-    (table_format(path)?.read)(path, schema, options)
+    (table_format(path)?.scan)(path, schema, options)?.finish()
 }

@@ -55,6 +55,20 @@ impl ImportReport {
         ImportReport { records: records as u64, ..ImportReport::default() }
     }
 
+    /// Adds what reading other rows of the same table did.
+    pub fn add(&mut self, other: &ImportReport) {
+        self.records += other.records;
+        self.skipped += other.skipped;
+        self.bad_rows += other.bad_rows;
+        self.bad.extend(other.bad.iter().cloned());
+        for (own, other) in self.columns.iter_mut().zip(&other.columns) {
+            own.below += other.below;
+            own.above += other.above;
+            own.other += other.other;
+            own.missing += other.missing;
+        }
+    }
+
     /// How many cells were clamped or went to "other".
     pub fn changed_cells(&self) -> u64 {
         self.columns.iter().map(|column| column.below + column.above + column.other).sum()

@@ -6,22 +6,24 @@ import hashlib
 import struct
 
 
+def digest(purpose, *fields):
+    """SHA-256 over fields, each after its length."""
+    made = hashlib.sha256()
+    for data in (purpose, *fields):
+        made.update(struct.pack("<Q", len(data)) + data)
+    return made.digest()
+
+
 def fingerprint(classes, shape, preprocessing, inputs, labels):
-    digest = hashlib.sha256()
+    """Of fewer than 4,097 records: every record is a block."""
+    def number(value):
+        return struct.pack("<Q", value)
 
-    def field(data):
-        digest.update(struct.pack("<Q", len(data)) + data)
-
-    field(b"geodp dataset 1")
-    for name in classes:
-        field(name.encode())
-    for size in [*shape, len(inputs)]:
-        field(struct.pack("<Q", size))
-    field(preprocessing.encode())
-    for data in inputs:
-        field(data)
-    field(b"".join(struct.pack("<I", label) for label in labels))
-    return digest.hexdigest()
+    sizes = [number(size) for size in shape]
+    names = [name.encode() for name in classes]
+    head = digest(b"geodp head 2", *names, *sizes, preprocessing.encode(), number(len(inputs)))
+    blocks = [digest(b"geodp block 2", data, number(label)) for data, label in zip(inputs, labels)]
+    return digest(b"geodp dataset 2", head, *blocks).hex()
 
 
 bytes_set = [bytes([0, 1, 2, 3]), bytes([4, 5, 6, 7]), bytes([8, 9, 250, 255])]

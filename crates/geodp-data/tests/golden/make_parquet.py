@@ -1,4 +1,4 @@
-"""One table in both formats, for tests/parquet.rs: table.csv by pandas, table_<codec>.parquet by pyarrow.
+"""One table in both formats, for tests/parquet.rs and tests/shares.rs: table.csv by pandas, table_<codec>.parquet by pyarrow.
 
 Columns of every type that is read, with missing cells, in row groups of 50 and small pages, so that
 batches, groups and pages end at different rows. The names, contents and order are fixed by the seed.
@@ -51,3 +51,11 @@ frame = table.to_pandas()
 frame.to_csv(here / "table.csv", index=False)
 nested = pa.table({"x": pa.array([1.0, 2.0]), "list": pa.array([[1], [2, 3]]), "y": pa.array(["a", "b"])})
 pq.write_table(nested, here / "nested.parquet")
+
+# Longer than what is decoded at once, in two row groups; tests/shares.rs knows how it is made.
+long = pa.table({
+    "patient": pa.array([row * 13 % 3001 for row in range(10_000)], pa.int64()),
+    "x": pa.array([None if row % 11 == 0 else row % 101 / 4 for row in range(10_000)], pa.float64()),
+    "y": pa.array(["well" if row % 3 else "ill" for row in range(10_000)], pa.string()),
+})
+pq.write_table(long, here / "long.parquet", row_group_size=6_000, compression="gzip")

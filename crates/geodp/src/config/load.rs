@@ -1,6 +1,6 @@
 //! From `[data]` to records: files read, test records set apart, and what reading changed reported.
 
-use super::{DataConfig, PairFiles, RunConfig, TestIs};
+use super::{DataConfig, PairFiles, RunConfig, Share, TestIs};
 use crate::Error;
 use geodp_data::images::{self, ImageOptions};
 use geodp_data::table::{ImportReport, Schema};
@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Seed of which records are held back; public and fixed.
-const HOLDOUT_SEED: u64 = 0;
+pub(super) const HOLDOUT_SEED: u64 = 0;
 
 /// Records as they were read.
 pub struct Loaded {
@@ -31,15 +31,6 @@ pub struct Loaded {
     pub stored: Stored,
 }
 
-/// A share of the training records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
-    /// Number of its first unit.
-    pub first: usize,
-    /// Units of the whole.
-    pub of: usize,
-}
-
 /// What records are before views and features.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stored {
@@ -50,7 +41,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    fn of(records: &Records) -> Self {
+    pub(super) fn of(records: &Records) -> Self {
         let pairs = |pairs: &[(f32, f32)]| pairs.iter().map(|&(a, b)| [a, b]).collect();
         Self { shape: records.shape(), byte_scaling: records.byte_scaling().map(pairs) }
     }
@@ -94,7 +85,7 @@ impl RunConfig {
     /// # Errors
     /// [`Error::Data`] with the file and what is wrong with it.
     pub fn load(&self, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Loaded, Error> {
-        self.load_as(&self.data, progress, None)
+        self.prepared(self.data.load()?, progress)
     }
 
     /// As [`load`](Self::load), of a run in this folder: by its own copy of the schema, and with files
@@ -107,39 +98,16 @@ impl RunConfig {
         folder: &Path,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Loaded, Error> {
-        self.load_as(&self.data.seen_from(folder), progress, None)
+        self.prepared(self.data.seen_from(folder).load()?, progress)
     }
 
-    /// As [`load`](Self::load) or, with a folder, [`load_in`](Self::load_in), of one process of several
-    /// (`rank` of `size`): its share of the training records, whose features alone are computed. Test
-    /// records are rank 0's.
-    pub(crate) fn load_share(
+    /// Makes views and features of records, where the config has some.
+    pub(super) fn prepared(
         &self,
-        folder: Option<&Path>,
+        mut loaded: Loaded,
         progress: &(dyn Fn(usize, usize) + Sync),
-        seat: (usize, usize),
     ) -> Result<Loaded, Error> {
-        let data = folder.map_or(self.data.clone(), |folder| self.data.seen_from(folder));
-        self.load_as(&data, progress, Some(seat))
-    }
-
-    fn load_as(
-        &self,
-        data: &DataConfig,
-        progress: &(dyn Fn(usize, usize) + Sync),
-        seat: Option<(usize, usize)>,
-    ) -> Result<Loaded, Error> {
-        let mut loaded = data.load()?;
         let split = &mut loaded.split;
-        if let Some((rank, size)) = seat {
-            let of = split.train.unit_count();
-            let own = crate::team::share(of, rank, size);
-            loaded.share = Some(Share { first: own.start, of });
-            split.train = split.train.share(own)?;
-            if rank > 0 {
-                split.test = split.test.subset(&[])?;
-            }
-        }
         if let Some(spec) = &self.views {
             let viewed = |data: &Dataset| -> Result<(Viewed, Units), Error> {
                 let mut viewed = Viewed::new(spec, data.clone())?;
@@ -252,19 +220,27 @@ impl PairFiles {
     }
 
     fn load(&self) -> Result<Split, Error> {
-        let options = PairOptions::numbered("data", self.classes);
-        let train = load_pair(&self.train_inputs, &self.train_labels, &options)?;
-        let test = match (&self.test_inputs, &self.test_labels) {
+        let train = self.load_pair((&self.train_inputs, &self.train_labels))?;
+        let test = self.test_files()?.map(|files| self.load_pair(files)).transpose()?;
+        split(train, test, self.holdout)
+    }
+
+    pub(super) fn load_pair(&self, (inputs, labels): (&Path, &Path)) -> Result<Dataset, Error> {
+        Ok(load_pair(inputs, labels, &PairOptions::numbered("data", self.classes))?)
+    }
+
+    /// The files of the test records, where those are of their own.
+    pub(super) fn test_files(&self) -> Result<Option<(&Path, &Path)>, Error> {
+        match (&self.test_inputs, &self.test_labels) {
             // Records held back take the place of a test set, as they do for the bundled data.
-            _ if self.holdout.is_some() && self.test_is == Some(TestIs::Public) => None,
-            (Some(inputs), Some(labels)) => Some(load_pair(inputs, labels, &options)?),
-            (None, None) => None,
+            _ if self.holdout.is_some() && self.test_is == Some(TestIs::Public) => Ok(None),
+            (Some(inputs), Some(labels)) => Ok(Some((inputs, labels))),
+            (None, None) => Ok(None),
             _ => {
                 let reason = "test_inputs and test_labels belong together; give both or neither";
-                return Err(Error::Plan(reason.to_owned()));
+                Err(Error::Plan(reason.to_owned()))
             }
-        };
-        split(train, test, self.holdout)
+        }
     }
 }
 
@@ -276,17 +252,21 @@ fn hold_back(all: Split, holdout: Option<usize>) -> Result<Split, Error> {
     }
 }
 
+/// Test records are of their own, or held back.
+pub(super) fn check_test(has_test: bool, holdout: Option<usize>) -> Result<(), Error> {
+    if has_test && holdout.is_some() {
+        return Err(Error::Plan("a test file and holdout are both given; give one".to_owned()));
+    }
+    Ok(())
+}
+
 /// A tenth of the records (of units, where several are one) is held back where nothing else is said.
 fn split(train: Dataset, test: Option<Dataset>, holdout: Option<usize>) -> Result<Split, Error> {
-    match (test, holdout) {
-        (Some(_), Some(_)) => {
-            Err(Error::Plan("a test file and holdout are both given; give one".to_owned()))
-        }
-        (Some(test), None) => Ok(Split { train, test }),
-        (None, holdout) => {
-            let count = holdout.unwrap_or(train.unit_count() / 10);
-            let (train, test) = train.split_off(count, HOLDOUT_SEED)?;
-            Ok(Split { train, test })
-        }
+    check_test(test.is_some(), holdout)?;
+    if let Some(test) = test {
+        return Ok(Split { train, test });
     }
+    let count = holdout.unwrap_or(train.unit_count() / 10);
+    let (train, test) = train.split_off(count, HOLDOUT_SEED)?;
+    Ok(Split { train, test })
 }

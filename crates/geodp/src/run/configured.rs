@@ -9,8 +9,8 @@ use crate::run::identity;
 use crate::scores::{Errors, Scores};
 use crate::team::{self, Found, Joined, Leader, SentClip};
 use geodp_account::Arithmetic;
-use geodp_data::Split;
 use geodp_data::table::Schema;
+use geodp_data::{Fingerprint, FingerprintPart, Split};
 use geodp_nn::{BatchOutcome, Evaluation, Grid, Network};
 use std::path::Path;
 use std::sync::Arc;
@@ -28,6 +28,8 @@ pub struct Configured {
     stored: Stored,
     pub(crate) network: Network,
     share: Option<Share>,
+    /// Of all training records, where this process holds a share and knows that of the others.
+    whole: Option<Fingerprint>,
     /// The other processes, where this is the first of several.
     leader: Option<Arc<Leader>>,
 }
@@ -81,19 +83,31 @@ impl Configured {
         let seen = folder.map(|folder| folder.to_string_lossy().into_owned());
         leader.begin(&config.to_toml()?, seen.as_deref())?;
         let own = Self::load_share(folder, config, progress, (0, leader.size()));
-        let found = own.as_ref().ok().map(Self::found);
-        leader.agree(found.as_ref())?;
-        Ok(Self { leader: Some(leader), ..own? })
+        let found = own.as_ref().ok().and_then(Self::found);
+        let others = leader.agree(found.as_ref())?;
+        let mut own = own?;
+        own.whole = own.share.as_ref().map(|Share { part, .. }| {
+            let parts = std::iter::once(part).chain(others.iter().map(|found| &found.part));
+            own.config.fingerprint_of(FingerprintPart::join(part.head, parts))
+        });
+        if let Some(training) = own.imported.first_mut() {
+            let reports = others.iter().filter_map(|found| found.report.as_ref());
+            reports.for_each(|report| training.report.add(report));
+        }
+        Ok(Self { leader: Some(leader), ..own })
     }
 
-    /// What all processes must have found alike.
-    pub(crate) fn found(&self) -> Found {
-        Found {
-            fingerprint: self.fingerprint(),
-            units: self.share.map_or(self.split.train.unit_count(), |share| share.of) as u64,
+    /// What a share and its process are, for the others.
+    pub(crate) fn found(&self) -> Option<Found> {
+        let share = self.share.as_ref()?;
+        Some(Found {
+            source: share.source,
+            units: share.of as u64,
             dim: self.network.dim() as u64,
             machine: identity::machine(Arithmetic::Exact),
-        }
+            part: share.part.clone(),
+            report: self.imported.first().map(|imported| imported.report.clone()),
+        })
     }
 
     fn of(config: RunConfig, loaded: Loaded) -> Result<Self, Error> {
@@ -123,12 +137,13 @@ impl Configured {
                 )));
             }
         }
-        Ok(Self { config, split, imported, schema, views, stored, network, share, leader: None })
+        let (whole, leader) = (None, None);
+        Ok(Self { config, split, imported, schema, views, stored, network, share, whole, leader })
     }
 
     /// Fills in what the config leaves to the records.
     pub(crate) fn complete_config(&mut self) {
-        let units = self.share.map_or(self.split.train.unit_count(), |share| share.of);
+        let units = self.share.as_ref().map_or(self.split.train.unit_count(), |share| share.of);
         self.config.complete_for(units as u64, self.split.train.input_len());
     }
 
@@ -145,7 +160,7 @@ impl Configured {
     /// The engine of all records, wherever they are.
     fn engine(&self) -> Box<dyn Engine + '_> {
         let (local, choice) = (self.local(), RowChoice::default());
-        let (Some(leader), Some(share)) = (&self.leader, self.share) else {
+        let (Some(leader), Some(share)) = (&self.leader, &self.share) else {
             return Box::new(local);
         };
         Box::new(self.joined(local, leader, share, choice))
@@ -155,7 +170,7 @@ impl Configured {
         &self,
         local: NetworkEngine<'a>,
         leader: &'a Leader,
-        share: Share,
+        share: &Share,
         choice: RowChoice,
     ) -> Joined<'a> {
         let privacy = &self.config.privacy;
@@ -165,7 +180,7 @@ impl Configured {
 
     /// The engine of this process's records.
     pub(crate) fn local(&self) -> NetworkEngine<'_> {
-        let first = self.share.map_or(0, |share| share.first) as u32;
+        let first = self.share.as_ref().map_or(0, |share| share.first) as u32;
         let engine = match &self.views {
             None => {
                 let train = &self.split.train;
@@ -189,7 +204,7 @@ impl Engine for Configured {
 
     fn at_step(&self, choice: RowChoice) -> Option<Box<dyn Engine + '_>> {
         let local = self.local().at(choice)?;
-        let (Some(leader), Some(share)) = (&self.leader, self.share) else {
+        let (Some(leader), Some(share)) = (&self.leader, &self.share) else {
             return Some(Box::new(local));
         };
         Some(Box::new(self.joined(local, leader, share, choice)))
@@ -293,7 +308,7 @@ impl Engine for Configured {
     }
 
     fn fingerprint(&self) -> String {
-        self.split.train.fingerprint().to_string()
+        self.whole.unwrap_or_else(|| self.split.train.fingerprint()).to_string()
     }
 
     fn initial_weights(&self) -> Vec<f32> {

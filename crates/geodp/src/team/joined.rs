@@ -6,10 +6,11 @@
 //! would have made.
 
 use super::wire::{Part, PartOutcome, Request, SentRule};
-use super::{Leader, SentClip, share};
+use super::{Leader, SentClip};
 use crate::Error;
 use crate::engine::{Engine, EngineError, NetworkEngine, RowChoice, WeightOf, WeightRule};
 use crate::plan::Facts;
+use geodp_data::share;
 use geodp_nn::{BatchOutcome, Evaluation, Grid, mean_loss};
 
 /// A network over records in several processes.

@@ -5,6 +5,7 @@
 
 use super::{Found, SentClip};
 use crate::params::ClipKind;
+use geodp_data::{Fingerprint, FingerprintPart};
 
 /// What is written and read.
 pub(super) trait Wire: Sized {
@@ -86,20 +87,37 @@ impl<T: Wire> Wire for Result<T, String> {
     }
 }
 
+impl Wire for Fingerprint {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_bytes());
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        let (own, rest) = from.split_first_chunk()?;
+        *from = rest;
+        Some(Self::from_bytes(*own))
+    }
+}
+
 impl Wire for Found {
     fn write(&self, out: &mut Vec<u8>) {
-        let Self { fingerprint, units, dim, machine } = self;
-        fingerprint.write(out);
+        let Self { source, units, dim, machine, part, report } = self;
+        source.write(out);
         units.write(out);
         dim.write(out);
         machine.write(out);
+        part.head.write(out);
+        part.blocks.write(out);
+        // Counts by name; nothing in it is a floating-point number.
+        serde_json::to_string(report).unwrap_or_default().write(out);
     }
     fn take(from: &mut &[u8]) -> Option<Self> {
         Some(Self {
-            fingerprint: Wire::take(from)?,
+            source: Wire::take(from)?,
             units: Wire::take(from)?,
             dim: Wire::take(from)?,
             machine: Wire::take(from)?,
+            part: FingerprintPart { head: Wire::take(from)?, blocks: Wire::take(from)? },
+            report: serde_json::from_str(&String::take(from)?).ok()?,
         })
     }
 }

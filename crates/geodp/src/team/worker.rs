@@ -40,8 +40,10 @@ impl Worker {
             (Request::Stop, _) => return Ok(false),
             (Request::Load { config, folder }, _) => {
                 let loaded = load(link, &config, &folder);
-                let answer: Result<Found, String> =
-                    loaded.as_ref().map(Configured::found).map_err(|error| error.to_string());
+                let found = loaded.as_ref().map_err(|error| error.to_string());
+                let answer: Result<Found, String> = found.and_then(|share| {
+                    share.found().ok_or_else(|| "it holds no share of the records".to_owned())
+                });
                 self.share = loaded.ok();
                 link.send(0, &answer.bytes())?;
             }
