@@ -114,6 +114,19 @@ fn geodp_takes_the_exact_mean() {
     assert_eq!(exact.release(&sums, &noise, 3).unwrap(), geodp.perturb(&mean, &noise, 3).unwrap());
 }
 
+/// GeoDP works where the release will stand: what was there must not be a mean without noise.
+#[test]
+fn a_failed_release_leaves_no_mean_behind() {
+    let (sensitivity, noise) = (sensitivity(0.1), NoiseSource::from_seed(9));
+    let geodp = Geometric::new(sensitivity, 1.0, BATCH, 0.1).unwrap();
+    let exact = ExactMean::new(geodp, sensitivity, Grid::default(), BATCH).unwrap();
+    for (dim, step) in [(3_000, u64::MAX), (20_000, u64::MAX), (1, 0)] {
+        let mut out = vec![7.0; dim];
+        assert!(exact.release_into(&sums(dim), &noise, step, &mut out).is_err());
+        assert!(out.iter().all(|value| *value == 7.0 || *value == 0.0), "{dim}: {:?}", &out[..1]);
+    }
+}
+
 /// A scalar's noise is the first of its stream's block, also where f64 cannot decide the rounding: at
 /// a scale of 2⁴⁰ that is every fourth pair.
 #[test]
