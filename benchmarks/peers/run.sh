@@ -17,6 +17,7 @@ if ! "$venv/bin/python" -c "import torch, opacus, jax, jax_privacy, safetensors"
 fi
 
 root="$(cd "$here/../.." && pwd)"
-cargo build --release --manifest-path "$root/Cargo.toml" -p geodp --example throughput
+cargo build --release --manifest-path "$root/Cargo.toml" -p geodp --example throughput --example roofline
 target="${CARGO_TARGET_DIR:-$root/target}"
-exec "$venv/bin/python" "$here/compare.py" --ours "$target/release/examples/throughput" --memory "$@"
+exec "$venv/bin/python" "$here/compare.py" --ours "$target/release/examples/throughput" \
+    --roofline "$target/release/examples/roofline" --memory "$@"

@@ -1,34 +1,75 @@
 //! Samples per second of a training step on synthetic inputs, as one line of JSON:
 //! `cargo run --release -p geodp --example throughput -- --model cnn --batch 1024 --private`.
 //!
-//! A private step is everything DP-SGD does: forward, backward, per-sample norms, clipping, sum,
-//! secure noise, update. Without `--private` it is the plain gradient and the update.
+//! A private step is everything DP-SGD does in exact arithmetic, the default of training: forward,
+//! backward, per-sample norms, clipping, the sum in integers, secure rounded noise, update; `--floating`
+//! does the same in floating point. Without `--private` it is the plain gradient and the update. A model
+//! is the name of one of ours or a file that describes one.
 
-use geodp_mechanism::{Clip, Gaussian, NoiseSource, Perturb};
-use geodp_nn::{Network, NetworkSpec, ResnetSpec, Samples};
+use geodp_mechanism::{Clip, ExactGaussian, Gaussian, NoiseSource, Perturb, PerturbSum};
+use geodp_nn::{Grid, Network, NetworkSpec, ResnetSpec, Samples};
 use std::time::Instant;
 
-/// Inputs kept as bytes, as image sets are, so that reading one costs what it costs in training.
+type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Inputs as training keeps them, so that reading one costs what it costs there.
 struct Synthetic {
     input_len: usize,
     classes: u32,
-    bytes: Vec<u8>,
+    inputs: Inputs,
 }
 
-/// As many as the largest batch anyone asks for, always, so that peak memory compares.
+enum Inputs {
+    /// Images of one or three channels, with a multiply-add on reading.
+    Bytes(Vec<u8>),
+    /// Everything else.
+    Floats(Vec<f32>),
+}
+
+/// As many as the largest batch anyone asks for, always, so that peak memory compares; of long inputs
+/// as many as fit 2²⁶ values.
 const SAMPLES: usize = 16384;
+const VALUES: usize = 1 << 26;
+
+impl Synthetic {
+    fn new(spec: &NetworkSpec, network: &Network, batch: usize) -> Self {
+        let input_len = network.input_len();
+        let len = (VALUES / input_len).min(SAMPLES).max(batch) * input_len;
+        let mut state = 1u32;
+        let bytes = (0..len).map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        });
+        let image = matches!(spec.input[..], [1 | 3, _, _] | [784]);
+        let inputs = if image {
+            Inputs::Bytes(bytes.collect())
+        } else {
+            Inputs::Floats(bytes.map(|byte| f32::from(byte) / 128.0 - 1.0).collect())
+        };
+        Self { input_len, classes: network.classes() as u32, inputs }
+    }
+}
 
 impl Samples for Synthetic {
     fn len(&self) -> usize {
-        SAMPLES
+        let values = match &self.inputs {
+            Inputs::Bytes(bytes) => bytes.len(),
+            Inputs::Floats(floats) => floats.len(),
+        };
+        values / self.input_len
     }
     fn input_len(&self) -> usize {
         self.input_len
     }
     fn read_input(&self, index: usize, out: &mut [f32]) {
-        let bytes = &self.bytes[index * self.input_len..][..self.input_len];
-        for (out, byte) in out.iter_mut().zip(bytes) {
-            *out = (f32::from(*byte) / 255.0 - 0.1307) / 0.3081;
+        let place = index * self.input_len..(index + 1) * self.input_len;
+        match &self.inputs {
+            Inputs::Bytes(bytes) => {
+                for (out, byte) in out.iter_mut().zip(&bytes[place]) {
+                    *out = f32::from(*byte) * (1.0 / 255.0 / 0.3081) - 0.1307 / 0.3081;
+                }
+            }
+            Inputs::Floats(floats) => out.copy_from_slice(&floats[place]),
         }
     }
     fn label(&self, index: usize) -> u32 {
@@ -44,40 +85,56 @@ fn peak_memory() -> f64 {
     kib.unwrap_or(0.0) / 1024.0
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (mut model, mut batch, mut seconds, mut private) = ("cnn".to_owned(), 1024, 3.0, false);
-    let mut threads = 0;
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
-        match argument.as_str() {
-            "--model" => model = value()?,
-            "--batch" => batch = value()?.parse::<usize>()?.min(SAMPLES),
-            "--seconds" => seconds = value()?.parse::<f64>()?,
-            "--threads" => threads = value()?.parse::<usize>()?,
-            "--private" => private = true,
-            other => return Err(format!("unknown argument {other}").into()),
-        }
-    }
-    let spec = match model.as_str() {
+/// A network by name, or from a file.
+fn spec_of(model: &str) -> Result<NetworkSpec, AnyError> {
+    Ok(match model {
         "cnn" => NetworkSpec::cnn(),
         "logistic" => NetworkSpec::logistic(784, 2),
         "softmax" => NetworkSpec::logistic(784, 10),
         "mlp" => NetworkSpec::mlp(784, &[128], 10),
         "resnet" => NetworkSpec::resnet(&ResnetSpec::default()),
+        "scattering_head" => NetworkSpec::scattering_head(),
+        file if file.ends_with(".toml") => toml::from_str(&std::fs::read_to_string(file)?)?,
         other => return Err(format!("unknown model {other}").into()),
-    };
+    })
+}
+
+/// What a step does beside the gradient.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Plain,
+    Exact,
+    Floating,
+}
+
+fn main() -> Result<(), AnyError> {
+    let (mut model, mut batch, mut seconds) = ("cnn".to_owned(), 1024, 3.0);
+    let (mut kind, mut threads) = (Kind::Plain, 0);
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--model" => model = value()?,
+            "--batch" => batch = value()?.parse::<usize>()?,
+            "--seconds" => seconds = value()?.parse::<f64>()?,
+            "--threads" => threads = value()?.parse::<usize>()?,
+            "--private" => kind = Kind::Exact,
+            "--floating" => kind = Kind::Floating,
+            other => return Err(format!("unknown argument {other}").into()),
+        }
+    }
+    let spec = spec_of(&model)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
     let network = spec.build()?;
-    let (mean, best) = pool
-        .install(|| measure(&network, batch, seconds, private))
-        .map_err(|error| error.to_string())?;
+    let data = Synthetic::new(&spec, &network, batch);
+    let (mean, best) = pool.install(|| measure(&network, &data, batch, seconds, kind))?;
     let rate = batch as f64 / mean;
     println!(
-        "{{\"model\":\"{model}\",\"dim\":{},\"batch\":{batch},\"private\":{private},\
+        "{{\"model\":\"{model}\",\"dim\":{},\"batch\":{batch},\"private\":{},\
          \"threads\":{},\"samples_per_second\":{rate:.0},\"best_step\":{:.0},\"gflops\":{:.1},\
          \"mflop_per_sample\":{:.3},\"peak_memory_mib\":{:.1}}}",
         network.dim(),
+        kind != Kind::Plain,
         pool.current_num_threads(),
         batch as f64 / best,
         rate * network.flops_per_sample() as f64 / 1e9,
@@ -90,39 +147,44 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// Mean and least seconds of a step; the least is what the machine can do undisturbed.
 fn measure(
     network: &Network,
+    data: &Synthetic,
     batch: usize,
     seconds: f64,
-    private: bool,
-) -> Result<(f64, f64), Box<dyn std::error::Error + Send + Sync>> {
-    let input_len = network.input_len();
-    let mut state = 1u32;
-    let bytes = (0..SAMPLES * input_len).map(|_| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as u8
-    });
-    let data = Synthetic { input_len, classes: network.classes() as u32, bytes: bytes.collect() };
+    kind: Kind,
+) -> Result<(f64, f64), AnyError> {
     let mut weights = network.init(1);
-    let mut sum = vec![0.0; network.dim()];
-    let mut indices: Vec<u32> = (0..SAMPLES as u32).collect();
+    let (mut gradient, mut sum) = (vec![0.0; network.dim()], vec![0; network.dim()]);
+    let mut indices: Vec<u32> = (0..data.len() as u32).collect();
     let clip = Clip::flat(0.1)?;
-    let mechanism = Gaussian::new(clip.sensitivity(), 1.0, batch as u64)?;
+    let grid = Grid::new(clip.sensitivity().get())?;
+    let of_noise = geodp_mechanism::Grid::new(Grid::BITS)?;
+    let exact = ExactGaussian::new(clip.sensitivity(), 1.0, of_noise, batch as u64)?;
+    let floating = Gaussian::new(clip.sensitivity(), 1.0, batch as u64)?;
     let noise = NoiseSource::from_os()?;
     let mut number = 0;
-    let mut step = |weights: &mut [f32]| -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        indices.rotate_left(batch % SAMPLES);
+    let mut step = |weights: &mut [f32]| -> Result<(), AnyError> {
+        let records = indices.len();
+        indices.rotate_left(batch % records);
         let batch = &indices[..batch];
-        if private {
-            let weight = |norm: f64| clip.weight(norm);
-            network.clipped_sum(weights, &data, batch, &weight, &mut sum)?;
-        } else {
-            network.gradient_sum(weights, &data, batch, &mut sum)?;
+        match kind {
+            Kind::Exact => {
+                let weight = |_: usize, norm: f64| clip.weight(norm);
+                network.exact_sum(weights, data, batch, &weight, grid, &mut sum)?;
+                exact.release_into(&sum, &noise, number, &mut gradient)?;
+            }
+            Kind::Floating => {
+                let weight = |norm: f64| clip.weight(norm);
+                network.clipped_sum(weights, data, batch, &weight, &mut gradient)?;
+                gradient.iter_mut().for_each(|g| *g /= batch.len() as f32);
+                floating.perturb_in_place(&mut gradient, &noise, number)?;
+            }
+            Kind::Plain => {
+                network.gradient_sum(weights, data, batch, &mut gradient)?;
+                gradient.iter_mut().for_each(|g| *g /= batch.len() as f32);
+            }
         }
-        sum.iter_mut().for_each(|g| *g /= batch.len() as f32);
-        if private {
-            mechanism.perturb_in_place(&mut sum, &noise, number)?;
-            number += 1;
-        }
-        weights.iter_mut().zip(&sum).for_each(|(weight, g)| *weight -= 1e-3 * g);
+        number += 1;
+        weights.iter_mut().zip(&gradient).for_each(|(weight, g)| *weight -= 1e-3 * g);
         Ok(())
     };
     step(&mut weights)?;
