@@ -9,6 +9,7 @@ pub mod accuracy;
 pub mod certified;
 pub mod claims;
 pub mod direction;
+pub mod equal_epsilon;
 mod error;
 pub mod experiment;
 pub mod federated;
@@ -21,6 +22,7 @@ pub mod stats;
 pub mod store;
 mod stream;
 pub mod tables;
+pub mod theory;
 
 pub use error::Error;
 pub use experiment::{AnyExperiment, Cell, CellContext, CellObserver, Experiment};
@@ -41,8 +43,11 @@ pub fn catalogue() -> Vec<Box<dyn AnyExperiment>> {
         Box::new(tables::Table::three()),
         Box::new(tables::Table::two_in_small_steps()),
         Box::new(tables::Table::three_in_small_steps()),
+        Box::new(tables::Table::three_trained()),
         Box::new(tables::Table::equal_privacy()),
+        Box::new(theory::Theory),
         Box::new(certified::Certified::default()),
+        Box::new(equal_epsilon::EqualEpsilon::default()),
         Box::new(accuracy::Accuracy::default()),
         Box::new(federated::Federated::default()),
         Box::new(claims::Claims),

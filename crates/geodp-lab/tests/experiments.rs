@@ -163,9 +163,62 @@ fn small_steps_stand_beside_the_table_as_stated() {
     let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
     assert!(page.contains("in small steps, 0 of 0 as stated"), "both readings are counted");
     // Noise of the stated B on 128 records: what is spent is σ·128/B.
-    let cell = store.read("table2-small-steps", "dp-b8192-sigma10-seed0").unwrap().unwrap();
+    let cell = store.read("table2-small-steps", "dp-b16384-sigma10-seed0").unwrap().unwrap();
     assert_eq!(cell.config["protocol"], "small-steps");
-    assert_eq!(cell.result["noise_multiplier"], 10.0 * 128.0 / 8192.0);
+    assert_eq!(cell.result["noise_multiplier"], 10.0 * 128.0 / 16384.0);
+    // Verdicts under it are written once the table is run.
+    let claims = csv_rows(&store, "claims.csv");
+    assert!(claims.iter().all(|row| row.contains(",as-stated,")), "{claims:?}");
+}
+
+/// Table 3, trained: the rows that carry the claim, with the optimiser it needs.
+#[test]
+fn a_part_of_table3_trained_names_its_optimiser() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, options) = (Store::new(folder.path()), options(folder.path()));
+    run_some("table3-trained", &store, &options, 2);
+    let rows = csv_rows(&store, "table3-trained.csv");
+    assert_eq!(rows.len(), 7 * 2);
+    assert!(rows.iter().all(|row| row.contains(",trained,")));
+    let run: Vec<&String> = rows.iter().filter(|row| row.contains(",run,")).collect();
+    assert!(run.len() == 2 && run.iter().all(|row| row.contains("no noise")), "{run:?}");
+    let cell = store.read("table3-trained", "none-b16384-sigma0-seed0").unwrap().unwrap();
+    assert_eq!(
+        (&cell.config["batch"], &cell.config["schedule"]["decay"]),
+        (&512.into(), &"cosine".into())
+    );
+    let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("SGD with momentum 0.9"));
+}
+
+/// Expected and measured stand beside each other for every mean, and a training has its records' turns.
+#[test]
+fn theory_has_a_row_for_every_mean() {
+    let (folder, store) = run_tiny("theory");
+    let rows = csv_rows(&store, "theory.csv");
+    let of = |what: &str| rows.iter().filter(|row| row.starts_with(what)).count();
+    assert_eq!((of("gradients-d,"), of("gradients-batch,"), of("gradients-clip,")), (6, 6, 5));
+    assert_eq!((of("training-cnn,"), of("training-scattering,")), (3, 3));
+    for row in &rows {
+        let number = |at: usize| row.split(',').nth(at).unwrap().parse::<f64>().unwrap();
+        // The direction's noise under DP over three repeats, in as few as five dimensions.
+        let ratio = number(11) / number(10);
+        assert!(number(10) > 0.1 || (0.3..3.0).contains(&ratio), "{row}");
+        assert!(!row.starts_with("training") || number(17) > 0.0, "{row}");
+    }
+    let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("<figure id=\"theory-crossing\">"));
+    assert!(page.contains("<figure id=\"theory-certified\">"));
+}
+
+#[test]
+fn equal_epsilon_has_a_row_for_every_model_and_arm() {
+    let (folder, store) = run_tiny("equal-epsilon");
+    let rows = csv_rows(&store, "equal-epsilon.csv");
+    assert_eq!(rows.len(), 2 * 3);
+    assert!(rows.iter().all(|row| row.split(',').nth(5) == Some("1")), "{rows:?}");
+    let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("At equal ε GeoDP is ahead of DP"));
 }
 
 /// The ResNet is slow in tests: a part of its table, which draws the rest as not run.

@@ -14,7 +14,7 @@
 //! steps' noise does not decide: nothing is chosen by looking.
 
 mod draw;
-mod train;
+pub(crate) mod train;
 
 use crate::Error;
 use crate::experiment::{Cell, CellContext, Drawn, Experiment, FinishedOf, PageContext};
@@ -48,7 +48,7 @@ pub const ARMS: [Arm; 4] = [Arm::Dp, Arm::GeodpCertified, Arm::GeodpStar, Arm::P
 pub const BATCHES: [(u64, f64); 3] = [(1024, 1.1), (4096, 1.85), (16384, 3.5)];
 const MODELS: [Model; 2] = [Model::Scattering, Model::Cnn];
 /// C of every training.
-const CLIP_NORM: f64 = 0.1;
+pub(crate) const CLIP_NORM: f64 = 0.1;
 /// Momentum of every training.
 const MOMENTUM: f64 = 0.9;
 /// How η falls in every training.
@@ -221,15 +221,9 @@ impl Experiment for Certified {
             Job::Train { model, seed, .. } => (model, seed),
         };
         let records = 60_000 / divide;
-        let mut config = json!({
-            "model": model,
-            "records": records,
-            "epochs": epochs,
-            "learning_rate": model.learning_rate(),
-            "momentum": MOMENTUM,
-            "decay": DECAY,
-            "clip_norm": CLIP_NORM,
-        });
+        let mut config = Task::recipe(model);
+        config["records"] = json!(records);
+        config["epochs"] = json!(epochs);
         if let Job::Train { batch, sigma, arm, .. } = *job {
             config["batch"] = json!(batch / divide);
             config["noise_multiplier"] = json!(sigma);
@@ -251,7 +245,7 @@ impl Experiment for Certified {
             Job::Train { model, batch, sigma, arm, seed } => {
                 let training = train::Training {
                     mechanism: arm.mechanism(self.beta_star(model, context)?),
-                    noise_multiplier: sigma,
+                    amount: train::Amount::Multiplier(sigma),
                     batch: batch / divide,
                     epochs,
                     seed,

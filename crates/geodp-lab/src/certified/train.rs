@@ -12,29 +12,39 @@ use geodp::params::{PrivacyParams, TrainParams};
 use geodp::schedule::Schedule;
 use geodp::trainer::Trainer;
 use geodp::watch::Silent;
-use geodp_data::{Split, mnist};
+use geodp_data::{Dataset, Split, mnist};
 use geodp_mechanism::perturb::PolarSummary;
 use geodp_mechanism::{Mechanism, NoiseSource};
 use geodp_nn::Network;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// Passes of the training along which β* is measured.
 const CROSSING_EPOCHS: u64 = 5;
 
 /// Records and network of a model.
-pub(super) struct Task {
+pub(crate) struct Task {
     model: Model,
     data: Split,
     network: Network,
 }
 
+/// How much noise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Amount {
+    /// σ.
+    Multiplier(f64),
+    /// As much as this ε needs.
+    Epsilon(f64),
+}
+
 /// A training to be done.
-pub(super) struct Training {
-    pub(super) mechanism: Mechanism,
-    pub(super) noise_multiplier: f64,
-    pub(super) batch: u64,
-    pub(super) epochs: u64,
-    pub(super) seed: u64,
+pub(crate) struct Training {
+    pub(crate) mechanism: Mechanism,
+    pub(crate) amount: Amount,
+    pub(crate) batch: u64,
+    pub(crate) epochs: u64,
+    pub(crate) seed: u64,
 }
 
 /// What a training gave.
@@ -54,13 +64,24 @@ pub struct Outcome {
 
 impl Task {
     /// MNIST, one record in `divide` of it, as the model sees it.
-    pub(super) fn open(model: Model, divide: usize) -> Result<Self, Error> {
+    pub(crate) fn open(model: Model, divide: usize) -> Result<Self, Error> {
         let (network, data) = model.on(mnist::load(&mnist::standard_scaling())?, divide)?;
         Ok(Self { model, data, network })
     }
 
+    /// What every training of a model has, for the record.
+    pub(crate) fn recipe(model: Model) -> Value {
+        json!({
+            "model": model,
+            "learning_rate": model.learning_rate(),
+            "momentum": MOMENTUM,
+            "decay": DECAY,
+            "clip_norm": CLIP_NORM,
+        })
+    }
+
     /// β* along a training without noise and without momentum, whose steps are as long in the end.
-    pub(super) fn crossing_beta(
+    pub(crate) fn crossing_beta(
         &self,
         batch: u64,
         tick: &mut dyn FnMut(f64) -> Result<(), Error>,
@@ -74,16 +95,23 @@ impl Task {
             learning_rate: self.model.learning_rate() / (1.0 - MOMENTUM),
             batch,
             epochs: CROSSING_EPOCHS,
+            optimizer: OptimizerKind::Sgd,
+            schedule: Schedule::default(),
             seed: 0,
         };
         crossing::measure(&training, tick)
     }
 
     fn params(&self, training: &Training) -> PlanParams {
+        let (noise_multiplier, epsilon) = match training.amount {
+            Amount::Multiplier(sigma) => (Some(sigma), None),
+            Amount::Epsilon(epsilon) => (None, Some(epsilon)),
+        };
         PlanParams {
             privacy: PrivacyParams {
                 mechanism: training.mechanism,
-                noise_multiplier: Some(training.noise_multiplier),
+                noise_multiplier,
+                epsilon,
                 delta: Some(DELTA),
                 clip_norm: Some(CLIP_NORM),
                 ..PrivacyParams::default()
@@ -100,17 +128,40 @@ impl Task {
         }
     }
 
+    /// The model.
+    pub(crate) fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The training records, as the model sees them.
+    pub(crate) fn records(&self) -> &Dataset {
+        &self.data.train
+    }
+
+    /// The engine of every training of this model.
+    pub(crate) fn engine(&self) -> NetworkEngine<'_> {
+        NetworkEngine::new(&self.network, &self.data.train, Some(&self.data.test))
+    }
+
+    /// A trainer at its first step.
+    pub(crate) fn start<'e>(
+        &self,
+        training: &Training,
+        engine: &'e NetworkEngine<'e>,
+    ) -> Result<Trainer<'e>, Error> {
+        let plan = self.params(training).check(engine.facts())?;
+        let noise = NoiseSource::from_seed(training.seed);
+        Ok(Trainer::new(plan, engine, self.network.init(training.seed), noise)?)
+    }
+
     /// Trains to the end. `tick` hears the share done and may stop the training.
-    pub(super) fn train(
+    pub(crate) fn train(
         &self,
         training: &Training,
         tick: &mut dyn FnMut(f64) -> Result<(), Error>,
     ) -> Result<Outcome, Error> {
-        let Self { data, network, .. } = self;
-        let engine = NetworkEngine::new(network, &data.train, Some(&data.test));
-        let plan = self.params(training).check(engine.facts())?;
-        let (weights, noise) = (network.init(training.seed), NoiseSource::from_seed(training.seed));
-        let mut trainer = Trainer::new(plan, &engine, weights, noise)?;
+        let engine = self.engine();
+        let mut trainer = self.start(training, &engine)?;
         let test = tables::advance(&mut trainer, u64::MAX, &mut Silent, tick)?;
         Ok(Outcome {
             accuracy: test.map(|(accuracy, _)| accuracy),

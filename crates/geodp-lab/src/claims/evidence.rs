@@ -88,7 +88,7 @@ pub struct PrivacyRow {
 }
 
 impl Evidence {
-    /// Gathers what a store has, with Tables 2 and 3 under `protocol`; `checks` are the finished cells of
+    /// Gathers what a store has, with the tables under `protocol`; `checks` are the finished cells of
     /// the claims themselves.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl Evidence {
             }
         }
         let mut tables = Vec::new();
-        for table in Table::both(protocol) {
+        for table in Table::under(protocol) {
             tables.push((table.id(), lines_of(&table, store)?));
         }
         let spread = accuracy::pooled_std(tables.iter().flat_map(|(_, lines)| lines));

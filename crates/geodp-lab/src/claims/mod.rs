@@ -101,13 +101,21 @@ impl Experiment for Claims {
     }
 
     fn draw(&self, finished: &FinishedOf<Self>, page: &PageContext<'_>) -> Result<Drawn, Error> {
-        let judged = judge(&Evidence::gather(finished, Protocol::AsStated, page.store)?);
-        let small = judge(&Evidence::gather(finished, Protocol::SmallSteps, page.store)?);
-        let small = small.into_iter().filter(of_tables_and_run);
-        let small: Vec<Judged> = small.map(with_figure_of_small_steps).collect();
+        let under = |protocol: Protocol| -> Result<Vec<Judged>, Error> {
+            let judged = judge(&Evidence::gather(finished, protocol, page.store)?);
+            Ok(judged.into_iter().map(|claim| with_figure_under(protocol, claim)).collect())
+        };
+        let judged = under(Protocol::AsStated)?;
+        let mut others = Vec::new();
+        for protocol in [Protocol::SmallSteps, Protocol::Trained] {
+            let judged = under(protocol)?;
+            if judged.iter().any(of_tables_and_run) {
+                others.push((protocol, judged));
+            }
+        }
         let mut drawn = Drawn::new(self.title());
         drawn.leads = true;
-        drawn.files.push(("claims.csv".into(), to_csv(&judged, &small)));
+        drawn.files.push(("claims.csv".into(), to_csv(&judged, &others)));
         Ok(drawn.with(|section| {
             let section = section
                 .paragraph(
@@ -116,15 +124,20 @@ impl Experiment for Claims {
                 )
                 .table(verdict_table(&judged, page))
                 .subheading("What was found, and by which rule it was judged");
-            let explain = |section: Section, claim| section.paragraph(explanation(claim));
-            let section = judged.iter().fold(section, explain);
-            if small.is_empty() {
-                return section;
+            fn explain(section: Section, claim: &Judged) -> Section {
+                section.paragraph(explanation(claim))
             }
-            let section = section
-                .subheading("The same rules where Tables 2 and 3 are run in small steps")
-                .table(verdict_table(&small, page));
-            small.iter().fold(section, explain)
+            let section = judged.iter().fold(section, explain);
+            others.into_iter().fold(section, |section, (protocol, judged)| {
+                let own: Vec<Judged> = judged.into_iter().filter(of_tables_and_run).collect();
+                let section = section
+                    .subheading(format!("The same rules where the tables are run as “{}”", protocol.name()))
+                    .paragraph(
+                        "Claims 1 to 6 and 8 do not depend on the tables: their verdicts are those above.",
+                    )
+                    .table(verdict_table(&own, page));
+                own.iter().fold(section, explain)
+            })
         }))
     }
 }
@@ -134,9 +147,13 @@ fn of_tables_and_run(claim: &Judged) -> bool {
     [7, 9].contains(&claim.number) && !matches!(claim.verdict, Verdict::NotRun(_))
 }
 
-/// Claim 7 stands on another figure in small steps.
-fn with_figure_of_small_steps(claim: Judged) -> Judged {
-    let figure = if claim.number == 7 { "table2-small-steps-sigma1" } else { claim.figure };
+/// Claim 7 stands on another figure under each protocol.
+fn with_figure_under(protocol: Protocol, claim: Judged) -> Judged {
+    let figure = match (claim.number, protocol) {
+        (7, Protocol::SmallSteps) => "table2-small-steps-sigma1",
+        (7, Protocol::Trained) => "table3-trained-sigma0.1",
+        _ => claim.figure,
+    };
     Judged { figure, ..claim }
 }
 
@@ -190,8 +207,8 @@ pub(crate) fn badge(verdict: &Verdict) -> Text {
     }
 }
 
-/// Every verdict with the protocol of Tables 2 and 3 under which it was computed.
-fn to_csv(as_stated: &[Judged], small_steps: &[Judged]) -> String {
+/// Every verdict with the protocol of the tables under which it was computed.
+fn to_csv(as_stated: &[Judged], others: &[(Protocol, Vec<Judged>)]) -> String {
     let of = |protocol: Protocol, judged: &[Judged]| -> Vec<Vec<String>> {
         let row = |claim: &Judged| {
             vec![
@@ -207,6 +224,6 @@ fn to_csv(as_stated: &[Judged], small_steps: &[Judged]) -> String {
         judged.iter().map(row).collect()
     };
     let mut rows = of(Protocol::AsStated, as_stated);
-    rows.extend(of(Protocol::SmallSteps, small_steps));
+    rows.extend(others.iter().flat_map(|(protocol, judged)| of(*protocol, judged)));
     csv::to_csv(["claim", "protocol", "text", "verdict", "finding", "rule", "figure"], rows)
 }

@@ -1,7 +1,7 @@
 //! A table as a page section and a bar chart for each σ.
 
 use super::loss::Loss;
-use super::protocol::{Protocol, SMALL_STEP};
+use super::protocol::Protocol;
 use super::rows::{LARGE_BATCH, Noise, SMALL_BATCH};
 use super::summary::Line;
 use super::task::{Scale, Which};
@@ -20,11 +20,11 @@ pub(super) fn draw(
 ) -> Result<Drawn, Error> {
     let lines = table.lines(finished);
     let readings = match table.protocol {
-        Protocol::AsStated => None,
         Protocol::SmallSteps => {
             let as_stated = table.as_stated();
             Some(as_stated.lines(&page.store.finished(&as_stated)?.unwrap_or_default()))
         }
+        Protocol::AsStated | Protocol::Trained => None,
     };
     let mut drawn = Drawn::new(table.title);
     drawn.files.push((format!("{}.csv", table.id), sheet::to_csv(table, &lines)));
@@ -89,7 +89,7 @@ pub(super) fn protocol(table: &Table, settings: &Settings) -> String {
     let rates: Vec<String> = scale.rates.iter().map(f64::to_string).collect();
     let mut text = format!(
         "Protocol {}: {} for {} epochs, {} seed{}. Every gradient is clipped per sample at C = {}, \
-         {} The optimiser is SGD without momentum. The paper does not state η; here it is searched for \
+         {} The optimiser is {}. The paper does not state η; here it is searched for \
          each perturbation, β, clipping rule, σ and B on the one grid {{{}}}: each rate trains for \
          {} on five sixths of the training set, and the accuracy on the held-back sixth decides; where the winner stands at \
          the edge of what was tried, the grid goes on by factors of two, at most {} times. IS and \
@@ -102,6 +102,7 @@ pub(super) fn protocol(table: &Table, settings: &Settings) -> String {
         if settings.seeds == 1 { "" } else { "s" },
         train::CLIP_NORM,
         batches_and_noise(table.protocol),
+        optimiser(table.protocol),
         rates.join(", "),
         search_length(&scale),
         rate::MOST_MORE,
@@ -112,7 +113,7 @@ pub(super) fn protocol(table: &Table, settings: &Settings) -> String {
     if scale.divide > 1 {
         let what = match table.protocol {
             Protocol::AsStated => "records and batch sizes are one",
-            Protocol::SmallSteps => "records are one",
+            Protocol::SmallSteps | Protocol::Trained => "records are one",
         };
         let divide = scale.divide;
         text += &format!(
@@ -124,14 +125,29 @@ pub(super) fn protocol(table: &Table, settings: &Settings) -> String {
 
 /// How batches are drawn, and which noise a step gets.
 fn batches_and_noise(protocol: Protocol) -> String {
+    let Some(records) = protocol.records_in_step() else {
+        return "batches are drawn by Poisson sampling with rate B/N.".to_owned();
+    };
+    let why = match protocol {
+        Protocol::Trained => {
+            "a step stands for one of B records of which a sample is computed (as in Sander, Stock and \
+             Sablayrolles 2023), and there are as many steps as training needs, not 20·N/B"
+        }
+        _ => "B enters as the paper’s formulas use it, in the noise alone",
+    };
+    format!(
+        "batches are drawn by Poisson sampling with rate {records}/N, and the noise of a step is that of the \
+         stated σ, C and B: {why}. Every ε below is of what was really run, {records} records and a noise \
+         multiplier of {records}·σ/B in each step, and therefore large."
+    )
+}
+
+fn optimiser(protocol: Protocol) -> &'static str {
     match protocol {
-        Protocol::AsStated => "batches are drawn by Poisson sampling with rate B/N.".to_owned(),
-        Protocol::SmallSteps => format!(
-            "batches are drawn by Poisson sampling with rate {SMALL_STEP}/N, and the noise of a step \
-             is that of the stated σ, C and B: B enters as the paper’s formulas use it, in the noise \
-             alone. Every ε below is of what was really run, {SMALL_STEP} records and a noise \
-             multiplier of {SMALL_STEP}·σ/B in each step, and therefore large."
-        ),
+        Protocol::AsStated => "SGD without momentum",
+        Protocol::SmallSteps | Protocol::Trained => {
+            "SGD with momentum 0.9, and η falls along a cosine after a short rise"
+        }
     }
 }
 
@@ -145,7 +161,7 @@ fn search_length(scale: &Scale) -> String {
                 "{small} epochs at B = {SMALL_BATCH} ({large} at B = {LARGE_BATCH}, as many steps)"
             )
         }
-        Protocol::SmallSteps => format!("{small} epochs"),
+        Protocol::SmallSteps | Protocol::Trained => format!("{small} epochs"),
     }
 }
 

@@ -228,6 +228,12 @@ pub fn table3() -> Vec<Row> {
     rows
 }
 
+/// The rows of Table 3 that carry its claim, without add-ons at B = 16384.
+pub fn table3_claim() -> Vec<Row> {
+    let carries = |row: &Row| row.method.batch == LARGE_BATCH && !row.method.has_add_on();
+    table3().into_iter().filter(carries).collect()
+}
+
 /// σ of the comparison at equal measured privacy; 1 and 10 are shared with Table 2.
 pub const PRIVACY_SIGMAS: [f64; 5] = [1.0, 3.0, 10.0, 30.0, 100.0];
 
@@ -259,5 +265,9 @@ mod tests {
         assert_eq!(table3()[16].method.key(), "geodp0.1-b16384-is-control");
         assert_eq!(table3()[19].method.key(), "geodp-certified-b16384");
         assert_eq!(table3()[19].method.rate_owner(), table3()[1].method);
+        let claim: Vec<String> = table3_claim().iter().map(|r| r.method.key()).collect();
+        let plain =
+            ["dp", "geodp1", "geodp0.1", "geodp0.01", "geodp-star", "geodp-certified", "none"];
+        assert_eq!(claim, plain.map(|name| format!("{name}-b16384")));
     }
 }

@@ -22,12 +22,12 @@ pub struct Scale {
 
 impl Scale {
     /// Length of the search's trainings at this (full) B. As stated: a quarter of the training at
-    /// B = 8192, and as many steps at any other B; large steps need some forty before they pay. Small
-    /// steps: a quarter of the training, whatever B is.
+    /// B = 8192, and as many steps at any other B; large steps need some forty before they pay. Otherwise an
+    /// eighth of the training, whatever B is: there are steps enough.
     pub fn search_epochs(&self, batch: u64) -> u64 {
         match self.protocol {
             Protocol::AsStated => (self.epochs * batch).div_ceil(4 * SMALL_BATCH).max(1),
-            Protocol::SmallSteps => self.epochs.div_ceil(4),
+            Protocol::SmallSteps | Protocol::Trained => self.epochs.div_ceil(8),
         }
     }
 }
@@ -63,7 +63,8 @@ impl Which {
         let rates = match (self, protocol) {
             (Self::Mnist, Protocol::AsStated) => vec![16.0, 32.0, 64.0, 128.0],
             (Self::Cifar10, Protocol::AsStated) => vec![8.0, 16.0, 32.0, 64.0],
-            (_, Protocol::SmallSteps) => vec![0.5, 1.0, 2.0, 4.0],
+            (_, Protocol::SmallSteps) => vec![1.0, 2.0, 4.0, 8.0],
+            (_, Protocol::Trained) => vec![4.0, 8.0, 16.0, 32.0],
         };
         let (divide, epochs) = match (self, options.size) {
             (_, Size::Full) => (1, 20),
@@ -87,9 +88,9 @@ impl Which {
     pub fn samples_per_second(self, protocol: Protocol) -> f64 {
         match (self, protocol) {
             (Self::Mnist, Protocol::AsStated) => 40_000.0,
-            (Self::Mnist, Protocol::SmallSteps) => 30_000.0,
+            (Self::Mnist, Protocol::SmallSteps | Protocol::Trained) => 30_000.0,
             (Self::Cifar10, Protocol::AsStated) => 15_000.0,
-            (Self::Cifar10, Protocol::SmallSteps) => 12_000.0,
+            (Self::Cifar10, Protocol::SmallSteps | Protocol::Trained) => 12_000.0,
         }
     }
 
@@ -112,7 +113,7 @@ impl Which {
             Self::Cifar10 if options.size == Size::Tiny => stripes()?,
             Self::Cifar10 => cifar10::open(&options.data_dir, &cifar10::standard_scaling())?,
         };
-        // The data is the same under both readings of B.
+        // The data is the same under every reading of B.
         let divide = self.scale(Protocol::AsStated, options).divide as usize;
         if divide > 1 && data.train.name() != STRIPES {
             let first = |count: usize| (0..count / divide).collect::<Vec<usize>>();

@@ -7,6 +7,7 @@ use geodp::engine::{Engine, NetworkEngine};
 use geodp::importance::{ImportanceParams, Keep};
 use geodp::optimizer::OptimizerKind;
 use geodp::params::{PrivacyParams, TrainParams};
+use geodp::schedule::Schedule;
 use geodp::select::{SelectParams, Selection};
 use geodp::trainer::Trainer;
 use geodp::watch::Watch;
@@ -49,6 +50,10 @@ pub struct Training<'a> {
     pub batch: u64,
     /// Passes over the records.
     pub epochs: u64,
+    /// How weights are moved.
+    pub optimizer: OptimizerKind,
+    /// How η changes.
+    pub schedule: Schedule,
     /// Decides first weights, batches and noise.
     pub seed: u64,
 }
@@ -123,7 +128,8 @@ impl Training<'_> {
                 batch: Some(self.batch),
                 epochs: Some(self.epochs),
                 learning_rate: Some(self.learning_rate),
-                optimizer: Some(OptimizerKind::Sgd),
+                optimizer: Some(self.optimizer),
+                schedule: Some(self.schedule),
                 seed: Some(self.seed),
                 ..TrainParams::default()
             },
