@@ -1,5 +1,12 @@
-//! Data sets and recipes. MNIST and Fashion-MNIST are trained exactly as `geodp train` does with every
-//! option left at its default; CIFAR-10 has a convolutional head of its own.
+//! Data sets and recipes: a linear model on scattering features of MNIST and Fashion-MNIST, a
+//! convolutional head on those of CIFAR-10.
+//!
+//! Chosen on 10,000 held-back training records, one seed each. MNIST at ε = 3: 98.60, 98.65 and 98.65 % for
+//! C = 0.1, 0.03 and 0.01 with η·C = 0.8; 98.57 and 98.45 % for half and twice that η; 98.49 % for 800
+//! steps; 98.69 % with views moved by a pixel; 98.46, 98.60 and 98.45 % for 81, 9 and 3 groups instead of
+//! 27. Fashion-MNIST at ε = 3: 90.10, 90.04 and 90.08 % for C = 0.1, 0.03 and 1; 89.84 % with mirrored
+//! views. At ε = 1 half the rate: MNIST 98.06 %, and 97.92 % for half as many steps; Fashion-MNIST 88.62 %,
+//! and 88.38 % for the whole rate in half as many steps.
 
 use crate::Error;
 use crate::options::{Options, Size};
@@ -62,42 +69,51 @@ impl Set {
             }
         };
         let mut config =
-            RunConfig::from(ConfigFile { data: Some(data), ..self.recipe_file(options) });
+            RunConfig::from(ConfigFile { data: Some(data), ..self.recipe_file(epsilon, options) });
         config.privacy.epsilon = Some(epsilon);
         config.privacy.delta = Some(1e-5);
         config.complete();
         Ok(config)
     }
 
-    fn recipe_file(self, options: &Options) -> ConfigFile {
-        let mut file = ConfigFile::default();
+    fn recipe_file(self, epsilon: f64, options: &Options) -> ConfigFile {
         if options.size == Size::Tiny {
-            file.model = Some(ModelConfig::Logistic);
-            file.train = TrainParams { batch: Some(256), steps: Some(2), ..file.train };
-        } else if self == Set::Cifar10 {
-            file.features = Some(FeatureSpec::Scattering { groups: 27, storage: Storage::Half });
-            file.views = Some(ViewSpec { flip: true, shift: 0, each_step: Some(1) });
-            file.model = Some(ModelConfig::Network(NetworkSpec::scattering_head()));
-            file.train = TrainParams {
-                batch: Some(4096),
-                steps: Some(440),
-                learning_rate: Some(4.0),
-                optimizer: Some(OptimizerKind::Momentum { momentum: 0.9 }),
-                average: Some(0.9999),
-                ..file.train
+            return ConfigFile {
+                model: Some(ModelConfig::Logistic),
+                train: TrainParams { batch: Some(256), steps: Some(2), ..TrainParams::default() },
+                ..ConfigFile::default()
             };
         }
-        file
+        let recipe = match self {
+            Set::Mnist => Recipe {
+                views: Some(ViewSpec { flip: false, shift: 1, each_step: Some(1) }),
+                model: ModelConfig::Logistic,
+                steps: 560,
+                learning_rate: 27.0,
+                clip_norm: 0.03,
+            },
+            Set::FashionMnist => Recipe {
+                views: None,
+                model: ModelConfig::Logistic,
+                steps: 560,
+                learning_rate: 8.0,
+                clip_norm: 0.1,
+            },
+            Set::Cifar10 => Recipe {
+                views: Some(ViewSpec { flip: true, shift: 0, each_step: Some(1) }),
+                model: ModelConfig::Network(NetworkSpec::scattering_head()),
+                steps: 440,
+                learning_rate: 4.0,
+                clip_norm: 0.1,
+            },
+        };
+        recipe.file(epsilon)
     }
 
     /// What a cell is known by: everything of the config but where the files are.
     pub(super) fn recipe(self, epsilon: f64, options: &Options) -> Value {
-        let mut file = self.recipe_file(options);
-        let images = self != Set::Cifar10 && options.size != Size::Tiny;
-        let features = if images { Some(FeatureSpec::scattering()) } else { file.features.take() };
-        let model = file.model.take().unwrap_or(ModelConfig::Logistic);
-        // Completed on data that needs no file: defaults depend on the model and ε alone.
-        let mut config = RunConfig::from(ConfigFile { model: Some(model), features, ..file });
+        // Completed on data that needs no file: nothing that is left open depends on the records.
+        let mut config = RunConfig::from(self.recipe_file(epsilon, options));
         config.privacy.epsilon = Some(epsilon);
         config.privacy.delta = Some(1e-5);
         config.complete();
@@ -105,5 +121,39 @@ impl Set {
             "features": config.features, "views": config.views, "model": config.model,
             "privacy": config.privacy, "train": config.train,
         })
+    }
+}
+
+/// What the recipes differ in. In all of them B = 4096, momentum is 0.9, a step sees one view of an image,
+/// and predictions are averaged over its views; features are kept in half precision.
+struct Recipe {
+    views: Option<ViewSpec>,
+    model: ModelConfig,
+    steps: u64,
+    /// η from ε = 2 on; below, half of it.
+    learning_rate: f64,
+    clip_norm: f64,
+}
+
+impl Recipe {
+    fn file(self, epsilon: f64) -> ConfigFile {
+        // More noise wants shorter steps.
+        let slower = if epsilon < 2.0 { 0.5 } else { 1.0 };
+        let mut file = ConfigFile {
+            features: Some(FeatureSpec::Scattering { groups: 27, storage: Storage::Half }),
+            views: self.views,
+            model: Some(self.model),
+            train: TrainParams {
+                batch: Some(4096),
+                steps: Some(self.steps),
+                learning_rate: Some(slower * self.learning_rate),
+                optimizer: Some(OptimizerKind::Momentum { momentum: 0.9 }),
+                average: Some(0.9999),
+                ..TrainParams::default()
+            },
+            ..ConfigFile::default()
+        };
+        file.privacy.clip_norm = Some(self.clip_norm);
+        file
     }
 }
