@@ -50,8 +50,8 @@ fn check(source: &dyn Source, whole: &(Dataset, ImportReport), sizes: &[usize]) 
 /// A CSV of what make_parquet.py made long.parquet of.
 fn long_csv() -> String {
     let row = |row: u32| {
-        let x = (row % 11 > 0).then(|| (f64::from(row % 101) / 4.0).to_string());
-        let y = if row % 3 == 0 { "ill" } else { "well" };
+        let x = (!row.is_multiple_of(11)).then(|| (f64::from(row % 101) / 4.0).to_string());
+        let y = if row.is_multiple_of(3) { "ill" } else { "well" };
         format!("{},{},{y}\n", row * 13 % 3001, x.unwrap_or_default())
     };
     "patient,x,y\n".to_owned() + &(0..10_000).map(row).collect::<String>()
