@@ -185,7 +185,7 @@ fn a_part_of_table3_trained_names_its_optimiser() {
     let cell = store.read("table3-trained", "none-b16384-sigma0-seed0").unwrap().unwrap();
     assert_eq!(
         (&cell.config["batch"], &cell.config["schedule"]["decay"]),
-        (&512.into(), &"cosine".into())
+        (&128.into(), &"cosine".into())
     );
     let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
     assert!(page.contains("SGD with momentum 0.9"));

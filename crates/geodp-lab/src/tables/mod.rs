@@ -269,7 +269,11 @@ impl Table {
             network: &task.network,
             data: &task.search,
             method,
-            noise_multiplier: self.protocol.step_noise_multiplier(sigma, method.batch),
+            noise_multiplier: self.protocol.step_noise_multiplier(
+                sigma,
+                method.batch,
+                scale.divide,
+            ),
             mechanism: self.mechanism(&method, context)?,
             learning_rate: scale.rates[scale.rates.len() / 2],
             batch: self.protocol.step_batch(method.batch, scale.divide),

@@ -51,15 +51,21 @@ impl Protocol {
         }
     }
 
-    /// Expected records in a step at a stated B; small forms of the experiment divide B.
+    /// Expected records in a step at a stated B; small forms of the experiment divide B, and no step has more
+    /// records than that.
     pub fn step_batch(self, stated_batch: u64, divide: u64) -> u64 {
-        self.records_in_step().unwrap_or(stated_batch / divide)
+        let whole = stated_batch / divide;
+        self.records_in_step().map_or(whole, |records| records.min(whole))
     }
 
     /// The noise multiplier of a step: the σ that puts noise of the stated σ·C/B on its mean.
-    pub fn step_noise_multiplier(self, sigma: f64, stated_batch: u64) -> f64 {
-        let records = self.records_in_step().unwrap_or(stated_batch);
-        sigma * (records as f64 / stated_batch as f64)
+    pub fn step_noise_multiplier(self, sigma: f64, stated_batch: u64, divide: u64) -> f64 {
+        match self {
+            Self::AsStated => sigma,
+            Self::SmallSteps | Self::Trained => {
+                sigma * (self.step_batch(stated_batch, divide) as f64 / stated_batch as f64)
+            }
+        }
     }
 
     /// How weights are moved. Without noise, on held-back records of CIFAR-10, 20 epochs in small steps ended at
@@ -94,11 +100,15 @@ mod tests {
     #[test]
     fn noise_is_that_of_the_stated_batch() {
         let sensitivity = Clip::flat(0.1).unwrap().sensitivity();
-        let of =
-            |protocol| [(10.0, 8192), (1.0, 16384), (0.01, 16384)].map(|(s, b)| (protocol, s, b));
-        for (protocol, sigma, stated) in Protocol::ALL.map(of).concat() {
-            let batch = protocol.step_batch(stated, 1);
-            let multiplier = protocol.step_noise_multiplier(sigma, stated);
+        let settings = [(10.0, 8192, 1), (1.0, 16384, 1), (0.01, 16384, 1), (1.0, 8192, 128)];
+        for (protocol, (sigma, stated, divide)) in
+            Protocol::ALL.iter().flat_map(|p| settings.map(|s| (*p, s)))
+        {
+            if protocol == Protocol::AsStated && divide > 1 {
+                continue;
+            }
+            let batch = protocol.step_batch(stated, divide);
+            let multiplier = protocol.step_noise_multiplier(sigma, stated, divide);
             let close = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-12, "{a} {b}");
             let dp = |sigma, batch| Gaussian::new(sensitivity, sigma, batch).unwrap();
             close(dp(multiplier, batch).coordinate_std(), dp(sigma, stated).coordinate_std());
@@ -108,6 +118,6 @@ mod tests {
         }
         assert_eq!(Protocol::SmallSteps.step_batch(8192, 8), 128);
         assert_eq!(Protocol::AsStated.step_batch(8192, 8), 1024);
-        assert_eq!(Protocol::AsStated.step_noise_multiplier(3.0, 8192), 3.0);
+        assert_eq!(Protocol::AsStated.step_noise_multiplier(3.0, 8192, 8), 3.0);
     }
 }
