@@ -5,7 +5,7 @@
 //! it. The trainings are those of `certified` (product's defaults: momentum, η falling along a cosine,
 //! B = 4096, 20 epochs of MNIST), on scattering features and with the CNN.
 //!
-//! Cells: `sigma-…` searches GeoDP's σ with a seed of its own ([`search`]); then one training a seed.
+//! Cells: `sigma-…` searches GeoDP's σ with a seed of its own (`search`); then one training a seed.
 
 mod draw;
 mod search;
