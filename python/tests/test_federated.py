@@ -137,7 +137,7 @@ def test_a_simulation_has_the_bits_of_a_server(tmp_path: Path) -> None:
         simulate(network, start, inputs, labels, shards + 1, **how, **options)
     for bad in ({"clients": 301}, {"clients": 0}, {"clients": 5, "alpha": 1.0}):
         with pytest.raises(ValueError, match="clients|alpha"):
-            deal(labels, **bad)  # type: ignore[arg-type]
+            deal(labels, **bad)
 
 
 def test_settings_are_refused_with_reasons(tmp_path: Path) -> None:
