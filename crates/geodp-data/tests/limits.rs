@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use counting::most_bytes;
+use counting::{alone, most_bytes};
 use geodp_data::{DataError, Scaling, idx, npy};
 
 /// A gzip file of `head` and then 16 MB of zeros: about 16 kB.
@@ -45,9 +45,10 @@ fn a_bomb_is_not_unpacked() {
         (npy, npy_header("2, 4"), "holds something else"),
         (npy, npy_header("2147483647, 255"), "more than a gzip file of"),
     ];
+    let alone = alone();
     for (load, head, says) in cases {
         bomb(&path, &head);
-        let (result, most) = most_bytes(|| load(&path));
+        let (result, most) = most_bytes(&alone, || load(&path));
         let error = result.unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
         assert!(most < 2 << 20, "{error}: {most} bytes");
@@ -61,7 +62,8 @@ fn a_parquet_file_takes_no_more_than_it_holds() {
     use geodp_data::table::{DraftOptions, draft};
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
     let look = DraftOptions { look: true, ..DraftOptions::default() };
-    let read = |name: &str| most_bytes(|| draft(&folder.join(name), &look));
+    let alone = alone();
+    let read = |name: &str| most_bytes(&alone, || draft(&folder.join(name), &look));
     let (zeros, most) = read("limits/zeros.parquet");
     assert!(zeros.unwrap().contains("[[feature]]") && most < 8 << 20, "{most} bytes");
     let (bomb, most) = read("limits/bomb.parquet");

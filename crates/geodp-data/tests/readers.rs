@@ -19,7 +19,7 @@ mod fuzz;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use counting::most_bytes;
+use counting::{alone, most_bytes};
 use fuzz::{Damage, damaged, damages};
 use geodp_data::images::{self, ImageOptions};
 use geodp_data::table::{self, DraftOptions, ReadOptions, Schema};
@@ -45,6 +45,7 @@ fn schema() -> Schema {
 
 /// Tries one reader with damaged files of its corpus, and holds it to `most` of the file's length.
 fn try_reader(kind: &str, usual: u32, most: impl Fn(usize) -> usize, mut read: impl FnMut(&[u8])) {
+    let alone = alone();
     let corpus = corpus(kind);
     for file in &corpus {
         read(file);
@@ -54,7 +55,7 @@ fn try_reader(kind: &str, usual: u32, most: impl Fn(usize) -> usize, mut read: i
     let read = std::cell::RefCell::new(&mut read);
     let result = runner.run(&inputs, |(which, damage): (usize, Vec<Damage>)| {
         let bytes = damaged(corpus[which].clone(), &damage);
-        let ((), taken) = most_bytes(|| (read.borrow_mut())(&bytes));
+        let ((), taken) = most_bytes(&alone, || (read.borrow_mut())(&bytes));
         prop_assert!(taken <= most(bytes.len()), "{taken} bytes for a file of {}", bytes.len());
         Ok(())
     });

@@ -2,8 +2,8 @@
 #![allow(unsafe_code, reason = "an allocator that counts")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The system's allocator, which also keeps the largest number of bytes in use at once.
 struct Counting;
@@ -30,14 +30,21 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Bytes that `work` had in use at once, at most, beyond what was there before. One at a time.
-pub(crate) fn most_bytes<T>(work: impl FnOnce() -> T) -> (T, usize) {
+/// To be held by a test for as long as it counts: whatever another test allocates meanwhile would be
+/// counted, too, between its own countings as well as in them.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let guard = ONE_AT_A_TIME.lock();
+    // A test that failed has poisoned nothing but the lock.
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Bytes that `work` had in use at once, at most, beyond what was there before.
+pub(crate) fn most_bytes<T>(
+    _alone: &MutexGuard<'static, ()>,
+    work: impl FnOnce() -> T,
+) -> (T, usize) {
     let before = IN_USE.load(Relaxed);
     MOST.store(before, Relaxed);
     let result = work();
-    let most = MOST.load(Relaxed) - before;
-    drop(guard);
-    (result, most)
+    (result, MOST.load(Relaxed) - before)
 }
