@@ -1,7 +1,7 @@
 //! A training that is measured against one whose movements are known: by the textbook, record by
 //! record, from an engine with given gradients.
 
-mod common;
+use crate::common;
 
 use common::Given;
 use geodp::engine::Engine;

@@ -1,7 +1,7 @@
 //! Membership inference end to end: an overfitted model without privacy gives its members away, and
 //! one trained with much noise does not.
 
-mod data;
+use crate::data;
 
 use data::Blobs;
 use geodp::engine::NetworkEngine;

@@ -1,7 +1,7 @@
 //! The one-run audit on the real trainer: over 100 seeds of a small DP-SGD problem the lower bound
 //! never exceeds the certified ε, and it is not blind.
 
-mod data;
+use crate::data;
 
 use data::Blobs;
 use geodp::params::PlanParams;

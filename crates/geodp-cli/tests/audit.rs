@@ -1,6 +1,6 @@
 //! The audits and `train --measure` as a user calls them: results, pages, going on after a stop.
 
-mod common;
+use crate::common;
 
 use common::{Bench, complaint};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! What the command line offers: names that complete, defaults for what a config leaves out, data by
 //! flags, and word of what reading a table changed.
 
-mod common;
+use crate::common;
 
 use common::{Bench, complaint};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! Every command as a user calls it: results, JSON, and errors that say what is wrong.
 
-mod common;
+use crate::common;
 
 use common::{Bench, complaint};
 use serde_json::Value;

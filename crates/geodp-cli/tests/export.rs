@@ -1,7 +1,7 @@
 //! Models that leave: every preset as ONNX. With `GEODP_ONNX_PYTHON=python3` (one that has onnxruntime)
 //! the graphs are run and must answer as `geodp predict` does, to 1e-5.
 
-mod common;
+use crate::common;
 
 use common::{Bench, complaint};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Tables as people keep them, and runs that stand on their own.
 
-mod common;
+use crate::common;
 
 use common::{Bench, complaint};
 use serde_json::Value;

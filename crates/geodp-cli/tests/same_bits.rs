@@ -3,7 +3,7 @@
 //! SHA-256 of the weights of short seeded trainings. Private steps are exact, so the hashes are those
 //! of every CPU and every number of threads.
 
-mod common;
+use crate::common;
 
 use common::{Bench, complaint};
 use sha2::{Digest, Sha256};

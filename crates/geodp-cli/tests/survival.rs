@@ -3,7 +3,7 @@
 //! The measure is always the same: the final weights are bit for bit those of an undisturbed run,
 //! and the ledger has paid for every step; or there is a clear error and nothing is lost.
 
-mod common;
+use crate::common;
 
 use common::{Bench, complaint};
 use std::path::Path;

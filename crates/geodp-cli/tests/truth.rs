@@ -1,6 +1,6 @@
 //! What is stated is what was charged, and what is private is marked: the commands on bent folders.
 
-mod common;
+use crate::common;
 
 use common::{Bench, complaint};
 use serde_json::Value;

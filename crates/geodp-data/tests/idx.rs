@@ -1,6 +1,6 @@
 //! IDX pairs from files: plain and gzip, and every way they can be wrong.
 
-mod fuzz;
+use crate::fuzz;
 
 use std::fs;
 use std::io::Write;

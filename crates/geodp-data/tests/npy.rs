@@ -1,6 +1,6 @@
 //! NPY files that NumPy wrote (tests/golden/make_npy.py), and every way a file can be wrong.
 
-mod fuzz;
+use crate::fuzz;
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Data read in shares: together they are what one process reads, in every format.
 
-mod common;
+use crate::common;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! CSV tables and their schema: encoding, counting, and errors with their place.
 
-mod common;
-mod fuzz;
+use crate::common;
+use crate::fuzz;
 
 use common::{in_folder, rows};
 use geodp_data::table::{self, ImportReport, Schema};

@@ -1,7 +1,7 @@
 //! What a schema can say of a column: missing cells, dates, truths, numbers to learn, units; and drafts.
 
-mod common;
-mod fuzz;
+use crate::common;
+use crate::fuzz;
 
 use std::fs;
 use std::io::Write;

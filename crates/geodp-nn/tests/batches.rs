@@ -1,6 +1,6 @@
 //! Weighted sums of batches against the sum of batches of one, and what batches may be.
 
-mod common;
+use crate::common;
 
 use common::{Table, table};
 use geodp_nn::{Error, Network, NetworkSpec, ResnetSpec};

@@ -3,7 +3,7 @@
 //!
 //! `GEODP_NN_CASES` sets how many random cases are tried; a few by default.
 
-mod common;
+use crate::common;
 
 use common::{Random, Table, table};
 use geodp_nn::{

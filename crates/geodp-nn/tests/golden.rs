@@ -1,6 +1,6 @@
 //! PyTorch's values for all models; `golden/make_golden.py` made them.
 
-mod common;
+use crate::common;
 
 use common::Table;
 use geodp_nn::{BatchOutcome, Grid, Network, NetworkSpec, ResnetSpec};

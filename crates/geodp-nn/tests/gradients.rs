@@ -1,7 +1,7 @@
 //! Per-sample gradients against finite differences of an independent double-precision network:
 //! every layer by itself, then random networks.
 
-mod common;
+use crate::common;
 
 use common::{Random, Table, loss, slope, table};
 use geodp_nn::{

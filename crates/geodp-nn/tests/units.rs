@@ -1,6 +1,6 @@
 //! Units of several rows: the mean gradient of a unit is weighed and bounded, not its rows'.
 
-mod common;
+use crate::common;
 
 use common::{Random, Table, table};
 use geodp_nn::{BatchOutcome, Grid, Network, NetworkSpec, ResnetSpec};

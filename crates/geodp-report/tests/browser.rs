@@ -1,7 +1,7 @@
 //! A sample page and a page of hard cases, as a browser shows them.
 
-mod cases;
-mod in_browser;
+use crate::cases;
+use crate::in_browser;
 #[path = "../examples/sample.rs"]
 mod sample;
 

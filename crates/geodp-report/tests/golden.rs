@@ -2,7 +2,7 @@
 //!
 //! `golden/small.svg` was made by this test and looked at in a browser, light and dark. After a
 //! change that is meant, make it anew and look again:
-//! `GEODP_MAKE_GOLDEN=1 cargo test -p geodp-report --test golden`.
+//! `GEODP_MAKE_GOLDEN=1 cargo test -p geodp-report --test all golden`.
 
 use geodp_report::{Axis, Chart, Figure, Role, Series};
 

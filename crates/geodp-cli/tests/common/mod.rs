@@ -53,7 +53,6 @@ impl Bench {
     }
 
     /// Flags of a training on the bench's data into `out`.
-    #[allow(dead_code, reason = "not every test file trains on the bench's data")]
     pub(crate) fn train<'a>(&self, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         let mut args = vec!["train", "--data", "data.csv", "--schema", "schema.toml", "--out", out];
         args.extend(["--threads", "1", "--batch", "64", "--learning-rate", "1"]);

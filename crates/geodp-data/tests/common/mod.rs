@@ -12,7 +12,6 @@ pub(crate) fn in_folder<T>(name: &str, text: impl AsRef<[u8]>, run: impl FnOnce(
 }
 
 /// The inputs of every record.
-#[allow(dead_code, reason = "not every test file looks at inputs")]
 pub(crate) fn rows(records: &Records) -> Vec<Vec<f32>> {
     let row = |index| {
         let mut input = vec![0.0; records.input_len()];

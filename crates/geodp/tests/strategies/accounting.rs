@@ -1,6 +1,6 @@
 //! What strategies cost, against events composed by hand; stops, refusals, ledgers, resuming.
 
-use crate::{combinations, params};
+use super::{combinations, params};
 use geodp::config::{DataConfig, ModelConfig, RunConfig};
 use geodp::importance::{ImportanceParams, Keep};
 use geodp::optimizer::{Moments, OptimizerKind};

@@ -1,7 +1,7 @@
 //! The second implementation: one function, written straight from the formulas, that knows nothing
 //! of plans and strategies. It shares the noise source, so results can be compared.
 
-use crate::{Points, norm};
+use super::{Points, norm};
 use geodp::engine::Engine;
 use geodp::optimizer::OptimizerKind;
 use geodp::params::{ClipKind, Mechanism, PlanParams};

@@ -1,6 +1,6 @@
 //! Every combination takes the same steps as the plain implementation, and resumes in the middle.
 
-use crate::{Points, combinations, plain};
+use super::{Points, combinations, plain};
 use geodp::engine::Engine;
 use geodp::trainer::Trainer;
 use geodp::watch::Silent;

@@ -1,6 +1,6 @@
 //! What cannot be compared number by number: chances, biases, spreads.
 
-use crate::{Points, STANDARD_ERRORS, norm, params};
+use super::{Points, STANDARD_ERRORS, norm, params};
 use geodp::Error;
 use geodp::engine::Engine;
 use geodp::importance::{ImportanceParams, Keep};

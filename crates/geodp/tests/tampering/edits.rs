@@ -1,6 +1,6 @@
 //! Mutations of files: of bytes, lines and numbers, and exchanges with another run.
 
-use crate::folders::Files;
+use super::folders::Files;
 
 /// SplitMix64: a case's number decides everything it does.
 pub(crate) struct Random(u64);

@@ -1,0 +1,10 @@
+//! All tests of this crate as one program, which links once: a new file of tests wants its line here.
+
+mod batches;
+mod common;
+mod description;
+mod exact;
+mod golden;
+mod gradients;
+mod regression;
+mod units;
