@@ -13,7 +13,7 @@ pub(crate) fn announce(run: &Run) {
     let (plan, split) = (run.plan(), run.split());
     eprintln!(
         "{} ({} parameters) on {}: {} records to train on, {} to test on",
-        run.config().model,
+        run.config().model_text(&split.train),
         format::count(run.network().dim() as u64),
         split.train.name(),
         format::count(split.train.len() as u64),

@@ -91,7 +91,7 @@ fn networks_of_images_and_features() {
          [[layers]]\ntype = \"linear\"\noutputs = 10\nbias = false\n",
     )
     .unwrap();
-    for model in ["cnn", "resnet", "own.toml", "logistic"] {
+    for model in ["cnn", "tanh-cnn", "resnet", "own.toml", "logistic", "mlp"] {
         let run = model.trim_end_matches(".toml");
         let args =
             ["train", "--data", "mnist", "--holdout", "100", "--model", model, "--steps", "2"];

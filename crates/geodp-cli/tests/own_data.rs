@@ -5,6 +5,7 @@ use crate::common;
 use common::{Bench, complaint};
 use serde_json::Value;
 use std::io::Write;
+use std::path::Path;
 use std::process::Stdio;
 
 fn text(output: &std::process::Output) -> String {
@@ -176,6 +177,19 @@ fn an_interrupted_training_exits_with_130() {
     assert!(complaint(&output).contains("geodp train --resume"), "{}", complaint(&output));
 }
 
+/// What the decoder of Parquet stumbles over is an error of the file, and nothing else is on the terminal.
+#[test]
+fn a_damaged_parquet_file_is_refused_in_one_sentence() {
+    let bench = Bench::new();
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../geodp-data/tests/corpus/parquet");
+    let file = corpus.join("long_text.parquet");
+    let output = bench.geodp(&["data", "schema", "--look", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = complaint(&output);
+    assert!(said.starts_with("error: ") && said.trim().lines().count() == 1, "{said}");
+    assert!(said.contains("other lengths than they have"), "{said}");
+}
+
 /// A number is learnt within its declared range, measured in its own unit, predicted and exported.
 #[test]
 fn numbers_are_learnt_in_their_range() {
@@ -200,6 +214,7 @@ fn numbers_are_learnt_in_their_range() {
         let output = bench.geodp(&bench.train(loss, &more));
         assert!(output.status.success(), "{}", complaint(&output));
         assert!(text(&output).contains("RMSE"), "{}", text(&output));
+        assert!(complaint(&output).starts_with("Linear regression"), "{}", complaint(&output));
         let output = bench.geodp(&["evaluate", loss, "--json"]);
         let measured: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert!(measured["r_squared"].as_f64().unwrap() > 0.7, "{measured}");
@@ -247,6 +262,14 @@ fn a_patient_with_all_rows_is_the_unit() {
     assert!(complaint(&output).contains("would not hide a unit"), "{}", complaint(&output));
     let output = bench.geodp(&["audit", "membership", "run"]);
     assert!(complaint(&output).contains("whole units"), "{}", complaint(&output));
+    let audit =
+        ["audit", "one-run", "--data", "data.csv", "--schema", "schema.toml", "--out", "audit"];
+    let more = ["--steps", "3", "--noise-multiplier", "1", "--canaries", "20", "--json"];
+    let output = bench.geodp(&[&audit[..], &more].concat());
+    let audit: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(audit["unit"], "patient", "{}", complaint(&output));
+    let page = std::fs::read_to_string(bench.path("audit/report.html")).unwrap();
+    assert!(page.contains("one patient with all rows"), "the audit names the unit");
     // A ledger of the data set that is about patients takes no run about rows.
     let ledger = ["--data-ledger", "all.ledger", "--steps", "3", "--noise-multiplier", "9"];
     assert!(bench.geodp(&bench.train("first", &ledger)).status.success());

@@ -253,6 +253,9 @@ fn luma([red, green, blue]: [u8; 3]) -> u8 {
 fn broken(path: &Path, problem: &str) -> DataError {
     DataError::Unsupported {
         file: shown(path),
-        problem: format!("not an image that can be read ({problem}); write it as PNG or JPEG"),
+        problem: format!(
+            "not an image that can be read ({}); write it as PNG or JPEG",
+            problem.trim_end()
+        ),
     }
 }

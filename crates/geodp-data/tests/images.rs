@@ -104,6 +104,9 @@ fn what_does_not_fit_is_named() {
     );
     write(dir.path(), "b/2.png", b"\x89PNG and more");
     assert!(load().contains("not an image that can be read"));
+    write(dir.path(), "b/2.png", &COLOUR_JPEG[..100]);
+    let error = load();
+    assert!(error.contains("not an image that can be read") && !error.contains('\n'), "{error}");
     write(dir.path(), "b/2.png", b"GIF89a");
     assert!(load().contains("neither PNG nor JPEG"));
     fs::remove_file(dir.path().join("b/2.png")).unwrap();

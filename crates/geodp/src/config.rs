@@ -291,13 +291,15 @@ impl std::fmt::Display for ModelConfig {
 }
 
 impl RunConfig {
-    /// What is trained, with its features, as a page's title says it.
-    pub fn model_text(&self) -> String {
+    /// What is trained on these records, with its features, as a page's title says it.
+    pub fn model_text(&self, data: &Dataset) -> String {
+        let model = match (&self.model, data.targets()) {
+            (ModelConfig::Logistic, Some(_)) => "Linear regression".to_owned(),
+            (model, _) => model.to_string(),
+        };
         match &self.features {
-            None => self.model.to_string(),
-            Some(FeatureSpec::Scattering { .. }) => {
-                format!("{} on scattering features", self.model)
-            }
+            None => model,
+            Some(FeatureSpec::Scattering { .. }) => format!("{model} on scattering features"),
         }
     }
 

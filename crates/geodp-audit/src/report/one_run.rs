@@ -9,8 +9,13 @@ use geodp_report::{Axis, Callout, Chart, Histogram, Role, Section, Series, Table
 /// Bins of the histogram of scores.
 const BINS: usize = 40;
 
-/// What one run showed, beside what is claimed of it.
-pub fn one_run_section(found: &OneRun, kind: CanaryKind, claims: &[Claim]) -> Section {
+/// What one run showed, beside what is claimed of it; `unit` is the name of units of several rows.
+pub fn one_run_section(
+    found: &OneRun,
+    kind: CanaryKind,
+    unit: Option<&str>,
+    claims: &[Claim],
+) -> Section {
     let refuted: Vec<&Claim> =
         claims.iter().filter(|claim| found.epsilon_lower > claim.upper()).collect();
     let confidence = format::percent(found.confidence);
@@ -18,11 +23,12 @@ pub fn one_run_section(found: &OneRun, kind: CanaryKind, claims: &[Claim]) -> Se
     let mut numbers = vec![(format!("audited: ε is at least ({confidence})"), bound.clone())];
     numbers.extend(claims.iter().map(|c| (format!("{} ε", c.kind()), c.epsilon_text())));
     let mut section = Section::new("One-run audit").headline(numbers).paragraph(format!(
-        "{} {kind} canaries stood beside the training records, each with a fair coin that decided \
+        "{} {kind} canaries{} stood beside the training records, each with a fair coin that decided \
          whether it took part. After one training an attacker guessed the coins. With confidence \
          {confidence}, training is not ({bound}, {:e})-differentially private or better. The audit \
          bounds ε from below; it cannot certify anything.",
         format::count(found.canaries),
+        unit.map_or(String::new(), |unit| format!(", each one {unit} with all rows,")),
         found.delta
     ));
     section = match refuted.as_slice() {

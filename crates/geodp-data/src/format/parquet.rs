@@ -6,11 +6,13 @@
 //! are used, and ignored where not. No page is unpacked to more than 1 MB or 1,032 times its bytes in the
 //! file, whichever is more, and no more rows are read than 2²⁰ and 1,032 for each byte ([`pages`]).
 
+mod decoding;
 mod pages;
 
 use std::fs::File;
 use std::path::Path;
 
+use decoding::decoding;
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
@@ -59,14 +61,6 @@ fn open(path: &Path) -> Result<Opened, DataError> {
         return Err(broken(path, &ParquetError::General(error)));
     }
     Ok(Opened { reader, file, bytes })
-}
-
-/// Runs a part of the decoder. It trusts the lengths that stand inside unpacked pages, and panics where
-/// they lie: that is an error of the file. What it worked on is not used again.
-fn decoding<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(ParquetError::General("its pages hold other lengths than they have".to_owned()))
-    })
 }
 
 fn broken(path: &Path, error: &ParquetError) -> DataError {

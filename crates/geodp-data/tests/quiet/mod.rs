@@ -1,5 +1,4 @@
-//! Panics as values, without a word on the terminal: the reader of Parquet catches those of its decoder,
-//! and a million cases would print megabytes.
+//! Panics as values that say what they would have printed.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};

@@ -120,7 +120,7 @@ impl Configured {
             Err(Error::Plan(format!(
                 "{} is for {model} {what}, but the records of {} have {data}; choose logistic or mlp, \
                  which fit any records, or describe a network of your own",
-                config.model_text(),
+                config.model_text(&split.train),
                 split.train.name()
             )))
         };
@@ -133,7 +133,7 @@ impl Configured {
                 return Err(Error::Plan(format!(
                     "{}'s loss {loss:?} does not fit the label: classes need cross-entropy, a number \
                      needs squared or huber",
-                    config.model_text()
+                    config.model_text(&split.train)
                 )));
             }
         }
@@ -289,12 +289,8 @@ impl Engine for Configured {
     }
 
     fn about(&self) -> About {
-        let model = self.config.model_text();
         About {
-            model: match self.split.train.targets() {
-                Some(_) => model.replace("Logistic", "Linear"),
-                None => model,
-            },
+            model: self.config.model_text(&self.split.train),
             data: self.split.train.name().to_owned(),
             baseline: match self.split.test.targets() {
                 Some(_) => None,

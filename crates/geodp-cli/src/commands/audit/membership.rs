@@ -148,7 +148,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
         strongest: strongest(&attacks).map(|attack| attack.name),
         attacks,
     };
-    let subtitle = format!("{} on {}", config.model, split.train.name());
+    let subtitle = format!("{} on {}", config.model_text(&split.train), split.train.name());
     let report = write_results(&cells, &audit, "Who was in the training set?", &subtitle, section)?;
     if json {
         return print_json(&audit, &report);

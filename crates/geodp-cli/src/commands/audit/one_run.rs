@@ -55,6 +55,8 @@ struct Setup<'a> {
 #[derive(Serialize)]
 struct Audit {
     kind: CanaryKind,
+    /// What a canary is, and whom the claims protect: "record", or the name of a unit of several rows.
+    unit: String,
     claims: Vec<Claim>,
     refuted: Vec<Claim>,
     #[serde(flatten)]
@@ -113,16 +115,19 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
         std::fs::remove_file(&checkpoint)?;
     }
     let found = judge(&audit_params, &present, &scores).map_err(audit_error)?;
-    let section = one_run_section(&found, kind, &claims);
+    let unit = split.train.units().map(geodp_data::UnitColumn::name);
+    let section = one_run_section(&found, kind, unit, &claims);
     let refuted = claims.iter().filter(|c| found.epsilon_lower > c.upper()).cloned().collect();
-    let audit = Audit { kind, claims, refuted, found };
-    let subtitle = format!("{} on {}", config.model, split.train.name());
+    let each = unit.map_or(String::new(), |unit| format!(", each one {unit} with all rows"));
+    let unit = unit.unwrap_or(plan.unit()).to_owned();
+    let audit = Audit { kind, unit, claims, refuted, found };
+    let subtitle = format!("{} on {}", config.model_text(&split.train), split.train.name());
     let report = write_results(&cells, &audit, "A training under audit", &subtitle, section)?;
     if json {
         return print_json(&audit, &report);
     }
     println!(
-        "audited   ε ≥ {:.4} at δ = {delta:e}, confidence {:.0} %, {} {kind} canaries",
+        "audited   ε ≥ {:.4} at δ = {delta:e}, confidence {:.0} %, {} {kind} canaries{each}",
         audit.found.epsilon_lower,
         100.0 * audit.found.confidence,
         audit.found.canaries
