@@ -1,7 +1,6 @@
 //! The independent oracle: networks run straight from their description, in double precision, one
 //! sample at a time, with plain loops; and random samples.
 
-
 use geodp_nn::{
     AvgPoolSpec, Conv2dSpec, GroupNormSpec, LayerSpec, LinearSpec, Loss, MaxPoolSpec, NetworkSpec,
     ResidualSpec, Samples,
