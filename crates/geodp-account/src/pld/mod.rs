@@ -21,12 +21,14 @@ use crate::rdp::RdpAccountant;
 use crate::{Accountant, Adjacency, Bracket, Error, Event, Reason, error, gaussian};
 use loss::Direction;
 use search::{Cache, Hint, Question};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Widest bracket reported without a reason, relative to its upper end.
 const PROMISED_WIDTH: f64 = 0.01;
 /// Width aimed at, relative to the answer.
 pub(crate) const DEFAULT_WIDTH: f64 = 1.5e-3;
+/// Up to this whole order fractional ones may be better.
+const LOW_ORDER: f64 = 4.0;
 /// A δ known to be smaller than this is left at its Rényi bound.
 const LEAST_DELTA: f64 = 1e-250;
 
@@ -37,6 +39,8 @@ pub struct PldAccountant {
     releases: Releases,
     /// With few orders: where to start, and a bound.
     renyi: RdpAccountant,
+    /// The same with low fractional orders, which are dear: made where a low order is the best.
+    renyi_low: OnceLock<RdpAccountant>,
     /// Relative width aimed at.
     width: f64,
     /// Shared by clones: lattices depend on releases only.
@@ -50,6 +54,7 @@ impl PldAccountant {
             adjacency,
             releases: Releases::default(),
             renyi: RdpAccountant::sparse(adjacency),
+            renyi_low: OnceLock::new(),
             width: DEFAULT_WIDTH,
             cache: Arc::default(),
         }
@@ -71,6 +76,7 @@ impl PldAccountant {
     pub fn reset(&mut self) {
         self.releases = Releases::default();
         self.renyi.reset();
+        self.renyi_low = OnceLock::new();
     }
 
     /// What one direction alone gives, as (remove, add): add/remove is their maximum.
@@ -120,6 +126,9 @@ impl PldAccountant {
         if let Some(bracket) = self.settled(question) {
             return bracket;
         }
+        if matches!(question, Question::EpsilonAt(_)) && self.sparse_renyi(question).0 == 0.0 {
+            return Bracket::new(0.0, 0.0, self.adjacency, None);
+        }
         let remove = self.one_direction(question, Direction::Remove, None);
         let found = if self.symmetric() {
             remove
@@ -150,14 +159,31 @@ impl PldAccountant {
     fn hint(&self, question: Question) -> Hint {
         match question {
             Question::EpsilonAt(delta) => {
-                let best = self.renyi.best_for_delta(delta);
-                Hint { order: best.order, epsilon: best.epsilon, delta, width: self.width }
+                let (epsilon, order) = self.sparse_renyi(question);
+                Hint { order, epsilon, delta, width: self.width }
             }
             Question::DeltaAt(epsilon) => {
-                let (delta, order) = self.renyi.best_for_epsilon(epsilon);
+                let (delta, order) = self.sparse_renyi(question);
                 Hint { order, epsilon, delta, width: self.width }
             }
         }
+    }
+
+    /// The Rényi bound with few orders, and the order that gives it.
+    fn sparse_renyi(&self, question: Question) -> (f64, f64) {
+        let whole = renyi_bound(&self.renyi, question);
+        if whole.1 > LOW_ORDER {
+            return whole;
+        }
+        let low = renyi_bound(
+            self.renyi_low.get_or_init(|| {
+                let mut low = RdpAccountant::sparse_low(self.adjacency);
+                low.add_releases(&self.releases);
+                low
+            }),
+            question,
+        );
+        if low.0 < whole.0 { low } else { whole }
     }
 
     /// Puts the Rényi bound beside what was found, and says what is unusual.
@@ -165,12 +191,12 @@ impl PldAccountant {
         let (lower, upper) = found.unwrap_or((0.0, f64::INFINITY));
         let is_wide =
             |upper: f64| upper - lower > (PROMISED_WIDTH * upper).max(search::negligible(question));
-        let mut renyi = self.renyi_bound(&self.renyi, question);
+        let (mut renyi, _) = self.sparse_renyi(question);
         if is_wide(upper.min(renyi)) {
             // Here the Rényi bound may be the answer: worth all its orders.
             let mut all_orders = RdpAccountant::new(self.adjacency);
             all_orders.add_releases(&self.releases);
-            renyi = renyi.min(self.renyi_bound(&all_orders, question));
+            renyi = renyi.min(renyi_bound(&all_orders, question).0);
         }
         let best = upper.min(renyi);
         let reason = if best.is_infinite() {
@@ -184,12 +210,16 @@ impl PldAccountant {
         };
         Bracket::new(lower, best, self.adjacency, reason)
     }
+}
 
-    fn renyi_bound(&self, renyi: &RdpAccountant, question: Question) -> f64 {
-        match question {
-            Question::EpsilonAt(delta) => renyi.best_for_delta(delta).epsilon,
-            Question::DeltaAt(epsilon) => renyi.best_for_epsilon(epsilon).0,
+/// The bound by Rényi divergences on what is asked, and the order that gives it.
+fn renyi_bound(renyi: &RdpAccountant, question: Question) -> (f64, f64) {
+    match question {
+        Question::EpsilonAt(delta) => {
+            let best = renyi.best_for_delta(delta);
+            (best.epsilon, best.order)
         }
+        Question::DeltaAt(epsilon) => renyi.best_for_epsilon(epsilon),
     }
 }
 
@@ -203,6 +233,7 @@ impl Accountant for PldAccountant {
         added.add(event, count, self.adjacency)?;
         self.releases.add(event, count, self.adjacency)?;
         self.renyi.add_releases(&added);
+        self.renyi_low = OnceLock::new();
         Ok(())
     }
 

@@ -163,8 +163,9 @@ fn one_pass(
 ) -> Option<(f64, f64)> {
     let pairs: Vec<Arc<LatticePair>> =
         parts.iter().map(|(release, _)| cache.get(*release, direction, step, z)).collect();
-    let start = (hint.order - 1.0).max(0.01);
-    let side = |side: Side| {
+    // The second side's tilt is close to the first's.
+    let mut start = (hint.order - 1.0).max(0.01);
+    let mut side = |side: Side| {
         let composition = Composition {
             step,
             parts: pairs
@@ -180,6 +181,7 @@ fn one_pass(
             Question::EpsilonAt(delta) => composition.tilt_for_delta(delta, start),
             Question::DeltaAt(epsilon) => composition.tilt_for_epsilon(epsilon, start),
         };
+        start = tilt;
         let window = composition.window(tilt)?;
         match question {
             Question::EpsilonAt(delta) => window.epsilon(delta, side),

@@ -10,8 +10,9 @@ use realfft::RealFftPlanner;
 use realfft::num_complex::Complex64;
 use std::cell::RefCell;
 
-/// Products of spectra below e^this count as zero.
-pub(super) const NEGLIGIBLE: f64 = -90.0;
+/// Products of spectra below e^this count as zero: next to masses of 1e-7 and more, and added to their
+/// error.
+pub(super) const NEGLIGIBLE: f64 = -48.0;
 /// Directly summing a term costs about as much as this many points of a transform.
 const TERM_COST: f64 = 0.04;
 

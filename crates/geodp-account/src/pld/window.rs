@@ -30,8 +30,15 @@ impl Masses {
     }
 }
 
-/// Nodes looked at before the crossing is sought between two of them.
+/// Parts of a window that the search for the crossing steps over first.
 const COARSE_NODES: i64 = 48;
+
+/// A node, the sums above it, and how far it is beyond its target.
+struct Looked {
+    node: i64,
+    above: Above,
+    excess: f64,
+}
 
 /// The sum's masses near the answer, tilted by λ.
 pub(crate) struct Window {
@@ -73,8 +80,14 @@ impl Window {
     pub(crate) fn epsilon(&self, delta: f64, side: Side) -> Option<f64> {
         let scaled = (delta - self.base(side)) / self.scale(side);
         let target = |node: i64| scaled + self.wrapped(side, node);
-        let reached = |node: i64, above: Above| target(node) <= 0.0 || above.height >= target(node);
-        let Some((node, above)) = self.highest_node(side, reached) else {
+        let found = match &self.masses {
+            Masses::Points(points) => self.highest_point(points, side, |node, above| {
+                let target = target(node);
+                target <= 0.0 || above.height >= target
+            }),
+            Masses::Waves(waves) => self.crossing(waves, side, target),
+        };
+        let Some((node, above)) = found else {
             // Even the lowest point needs less than `delta`, unless its weight was beyond f64.
             let looked = self.weight(self.first).is_finite();
             return (side == Side::Upper && looked).then(|| self.loss(self.first));
@@ -89,43 +102,85 @@ impl Window {
         Some(node_loss + within.clamp(0.0, self.step))
     }
 
-    /// The highest node, roughly, at which `reached` holds, with the sums above it. For waves it is
-    /// a node where it holds just below one where it does not: all that a bound needs.
-    fn highest_node(
+    /// The highest node at which `reached` holds, with the sums above it.
+    fn highest_point(
         &self,
+        points: &[f64],
         side: Side,
         reached: impl Fn(i64, Above) -> bool,
     ) -> Option<(i64, Above)> {
-        let waves = match &self.masses {
-            Masses::Points(points) => {
-                let mut walk = Walk::new(self, points, side);
-                while let Some(above) = walk.next() {
-                    if reached(walk.node, above) {
-                        return Some((walk.node, above));
-                    }
-                }
-                return None;
+        let mut walk = Walk::new(self, points, side);
+        while let Some(above) = walk.next() {
+            if reached(walk.node, above) {
+                return Some((walk.node, above));
             }
-            Masses::Waves(waves) => waves,
-        };
-        let top = self.first + waves.points as i64 - 1;
-        let at = |node: i64| Some((node, self.above(waves, node, side)));
-        let holds = |node: i64| at(node).is_some_and(|(node, above)| reached(node, above));
-        let places =
-            (1..=COARSE_NODES).map(|place| top - (top - self.first) * place / COARSE_NODES);
-        let mut above = top;
-        for mut node in places {
-            if !holds(node) {
-                above = node;
-                continue;
-            }
-            while above - node > 1 {
-                let middle = node + (above - node) / 2;
-                if holds(middle) { node = middle } else { above = middle }
-            }
-            return at(node);
         }
         None
+    }
+
+    /// A node that reaches its target just below one that does not, with the sums above it: all that
+    /// a bound needs. The saddle point is near it, and ln H is nearly straight from there.
+    fn crossing(
+        &self,
+        waves: &Waves,
+        side: Side,
+        target: impl Fn(i64) -> f64,
+    ) -> Option<(i64, Above)> {
+        let top = self.first + waves.points as i64 - 1;
+        let look = |node: i64| {
+            let above = self.above(waves, node, side);
+            let target = target(node);
+            // ln(H / target): at least 0 where it is reached.
+            let excess = if target <= 0.0 { f64::INFINITY } else { (above.height / target).ln() };
+            let excess = if excess.is_nan() { f64::NEG_INFINITY } else { excess };
+            Looked { node, above, excess }
+        };
+        // Outwards from the saddle point, until both sides are known.
+        let saddle = ((self.reference - self.offset) / self.step) as i64;
+        let mut next = saddle.clamp(self.first, top - 1);
+        let mut stride = 1 + (top - self.first) / COARSE_NODES;
+        let (mut reached, mut missed) = (None, None);
+        while reached.is_none() || missed.is_none() {
+            let looked = look(next);
+            let end = if looked.excess >= 0.0 { top - 1 } else { self.first };
+            let ended = next == end;
+            let towards = if end == self.first { -stride } else { stride };
+            next = (next + towards).clamp(self.first, top - 1);
+            stride *= 2;
+            if looked.excess >= 0.0 {
+                reached = Some(looked)
+            } else {
+                missed = Some(looked)
+            }
+            if ended {
+                break;
+            }
+        }
+        // Where noise outweighs the lowest nodes, another may still reach its target.
+        let mut reached = reached.or_else(|| {
+            let places = 1..COARSE_NODES;
+            let nodes = places.map(|place| top - (top - self.first) * place / COARSE_NODES);
+            let found = nodes.map(look).find(|looked| looked.excess >= 0.0)?;
+            missed = None;
+            Some(found)
+        })?;
+        // Above the highest node there is nothing.
+        let (mut high, mut missed) = missed.map_or((top, f64::NAN), |one| (one.node, one.excess));
+        for round in 0.. {
+            let gap = high - reached.node;
+            if gap <= 1 {
+                break;
+            }
+            let share = reached.excess / (reached.excess - missed);
+            let share = if share.is_finite() && round % 4 != 3 { share } else { 0.5 };
+            let looked = look(reached.node + ((gap as f64 * share) as i64).clamp(1, gap - 1));
+            if looked.excess >= 0.0 {
+                reached = looked;
+            } else {
+                (high, missed) = (looked.node, looked.excess);
+            }
+        }
+        Some((reached.node, reached.above))
     }
 
     /// The sums above a node, from waves.
@@ -151,7 +206,9 @@ impl Window {
             return Some(if side == Side::Upper { beyond } else { 0.0 });
         }
         let (node, above) = match &self.masses {
-            Masses::Points(_) => self.highest_node(side, |at, _| at as f64 <= node)?,
+            Masses::Points(points) => {
+                self.highest_point(points, side, |at, _| at as f64 <= node)?
+            }
             Masses::Waves(waves) => (node as i64, self.above(waves, node as i64, side)),
         };
         let within = (epsilon - self.loss(node)).clamp(0.0, self.step);

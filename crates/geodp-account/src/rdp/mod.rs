@@ -25,11 +25,10 @@ pub fn default_orders() -> Vec<f64> {
         .collect()
 }
 
-/// Fewer orders, few of them fractional: enough to start a search from.
+/// Fewer orders, all whole: enough to start a search from.
 fn sparse_orders() -> Vec<f64> {
-    [1.1, 1.25, 1.5, 2.5, 3.5]
-        .into_iter()
-        .chain((2..16).map(f64::from))
+    (2..16)
+        .map(f64::from)
         .chain([18.0, 20.0, 24.0, 28.0, 32.0, 40.0, 48.0, 64.0, 128.0, 256.0, 512.0, 1024.0])
         .collect()
 }
@@ -76,9 +75,14 @@ impl RdpAccountant {
         }
     }
 
-    /// An accountant with few orders: looser, and several times cheaper.
+    /// An accountant with few and whole orders: looser, and many times cheaper.
     pub(crate) fn sparse(adjacency: Adjacency) -> Self {
         Self::from_checked(adjacency, sparse_orders())
+    }
+
+    /// An accountant with orders between [`RdpAccountant::sparse`]'s lowest and below them.
+    pub(crate) fn sparse_low(adjacency: Adjacency) -> Self {
+        Self::from_checked(adjacency, vec![1.1, 1.25, 1.5, 2.5, 3.5])
     }
 
     fn from_checked(adjacency: Adjacency, orders: Vec<f64>) -> Self {

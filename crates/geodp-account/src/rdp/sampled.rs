@@ -9,6 +9,7 @@
 //! overstates R by up to 0.1 %.) R rises with α, so R(⌈α⌉) is a bound as well.
 
 use crate::normal::ln_cdf;
+use std::sync::LazyLock;
 
 /// Terms after which a fractional order stops.
 const MOST_TERMS: usize = 1000;
@@ -31,11 +32,11 @@ pub(crate) fn sampled_gaussian_rdp(rate: f64, sigma: f64, order: f64) -> f64 {
 
 fn integer_order(rate: f64, sigma: f64, order: f64) -> f64 {
     let (ln_q, ln_not_q) = (rate.ln(), (-rate).ln_1p());
-    let ln_factorial = libm::lgamma(order + 1.0);
     let mut sum = LogSum::default();
-    for k in 2..=order as usize {
+    let most = order as usize;
+    for k in 2..=most {
+        let ln_binomial = ln_factorial(most) - ln_factorial(k) - ln_factorial(most - k);
         let k = k as f64;
-        let ln_binomial = ln_factorial - libm::lgamma(k + 1.0) - libm::lgamma(order - k + 1.0);
         let exponent = k * (k - 1.0) / (2.0 * sigma * sigma);
         sum.add(ln_binomial + k * ln_q + (order - k) * ln_not_q + ln_exp_m1(exponent));
     }
@@ -43,6 +44,13 @@ fn integer_order(rate: f64, sigma: f64, order: f64) -> f64 {
     let ln_moment =
         if ln_excess > 30.0 { ln_excess + (-ln_excess).exp() } else { ln_excess.exp().ln_1p() };
     round_up(ln_moment / (order - 1.0))
+}
+
+/// ln k!, from a table up to the largest of the usual orders.
+fn ln_factorial(k: usize) -> f64 {
+    static TABLE: LazyLock<Vec<f64>> =
+        LazyLock::new(|| (0..=1024).map(|k| libm::lgamma(f64::from(k) + 1.0)).collect());
+    TABLE.get(k).copied().unwrap_or_else(|| libm::lgamma(k as f64 + 1.0))
 }
 
 fn fractional_order(rate: f64, sigma: f64, order: f64) -> Option<f64> {
