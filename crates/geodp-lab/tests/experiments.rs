@@ -64,6 +64,9 @@ fn accuracy_has_a_row_for_every_set_and_epsilon() {
     // DP on three sets, two kinds of GeoDP on two of them.
     assert_eq!(csv_rows(&store, "accuracy.csv").len(), 4 * (3 + 2 * 2));
     assert!(store.folder().join("accuracy-mnist.svg").exists());
+    let together = std::fs::read_to_string(store.folder().join("accuracy.svg")).unwrap();
+    let sets = ["MNIST, accuracy", "Fashion-MNIST, accuracy", "CIFAR-10, accuracy"];
+    assert!(sets.iter().all(|set| together.contains(set)), "a panel for every set");
 }
 
 #[test]

@@ -46,7 +46,7 @@ mod page;
 mod svg;
 mod theme;
 
-pub use chart::{Axis, Bars, Chart, Estimate, Figure, Histogram, Series, Width};
+pub use chart::{Axis, Bars, Chart, Estimate, Figure, Histogram, Panels, Series, Width};
 pub use page::{Callout, Page, Section, Table, Text, Tone};
 pub use svg::Svg;
 pub use theme::Role;

@@ -88,6 +88,12 @@ impl Canvas {
         }
     }
 
+    /// Adds `inner` with its origin at a place.
+    pub(crate) fn moved(&mut self, (x, y): (f64, f64), inner: Canvas) {
+        let (x, y) = (coordinate(x), coordinate(y));
+        let _ = writeln!(self.0, "<g transform=\"translate({x} {y})\">\n{}</g>", inner.0);
+    }
+
     /// Adds `inner` through a window that clips it; its coordinates stay the figure's own.
     pub(crate) fn window(&mut self, at: (f64, f64), size: (f64, f64), inner: Canvas) {
         if inner.0.is_empty() {

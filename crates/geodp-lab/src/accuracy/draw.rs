@@ -1,52 +1,11 @@
-//! Accuracy against ε, one chart for each data set, and a table with what was published and how that was
-//! accounted.
+//! Accuracy against ε: one figure with a panel for each data set, which stands in the README, a chart for each
+//! data set, and a table with what was published and how that was accounted.
 
+use super::published::{self, KINDS};
 use super::{Accuracy, Noise, Outcome, Set};
 use crate::experiment::{Drawn, FinishedOf};
 use crate::stats;
-use geodp_report::{Axis, Chart, Role, Series, Table, csv, format};
-
-/// What others reached without public data, and what their ε means.
-struct Published {
-    set: Set,
-    epsilon: f64,
-    percent: f64,
-    who: &'static str,
-    accounting: &'static str,
-}
-
-const SHUFFLED: &str = "shuffled batches accounted as Poisson";
-const ACCEPTED: &str = "accepted steps only: not sound";
-const SOUND: &str = "Poisson, as drawn";
-
-const fn published(
-    set: Set,
-    epsilon: f64,
-    percent: f64,
-    who: &'static str,
-    accounting: &'static str,
-) -> Published {
-    Published { set, epsilon, percent, who, accounting }
-}
-
-const PUBLISHED: [Published; 16] = [
-    published(Set::Mnist, 2.93, 98.1, "Papernot 2021, tanh CNN", SHUFFLED),
-    published(Set::Mnist, 3.0, 98.7, "Tramèr & Boneh 2021, scattering", SHUFFLED),
-    published(Set::Mnist, 1.0, 97.93, "DPSUR 2024", ACCEPTED),
-    published(Set::Mnist, 2.0, 98.70, "DPSUR 2024", ACCEPTED),
-    published(Set::Mnist, 3.0, 98.88, "DPSUR 2024", ACCEPTED),
-    published(Set::FashionMnist, 2.7, 86.1, "Papernot 2021, tanh CNN", SHUFFLED),
-    published(Set::FashionMnist, 3.0, 89.7, "Tramèr & Boneh 2021, scattering", SHUFFLED),
-    published(Set::FashionMnist, 1.0, 88.38, "DPSUR 2024", ACCEPTED),
-    published(Set::FashionMnist, 2.0, 89.34, "DPSUR 2024", ACCEPTED),
-    published(Set::FashionMnist, 3.0, 89.71, "DPSUR 2024", ACCEPTED),
-    published(Set::Cifar10, 3.0, 69.3, "Tramèr & Boneh 2021, scattering + CNN", SHUFFLED),
-    published(Set::Cifar10, 1.0, 56.8, "De 2022, WRN-16-4", SOUND),
-    published(Set::Cifar10, 2.0, 62.9, "De 2022, WRN-16-4", SOUND),
-    published(Set::Cifar10, 3.0, 69.2, "De 2022, WRN-16-4", SOUND),
-    published(Set::Cifar10, 3.0, 70.83, "DPSUR 2024", ACCEPTED),
-    published(Set::Cifar10, 1.0, 72.5, "DP-RandP 2023, random-process pretraining", SOUND),
-];
+use geodp_report::{Axis, Chart, Figure, Panels, Role, Series, Table, csv, format};
 
 /// All seeds of one (set, noise, ε).
 struct Line<'a> {
@@ -104,6 +63,13 @@ pub(super) fn draw(title: &str, finished: &FinishedOf<Accuracy>) -> Drawn {
     let lines = lines(finished);
     let mut drawn = Drawn::new(title).with(|section| section.paragraph(ABOUT));
     drawn.files.push(("accuracy.csv".into(), to_csv(&lines)));
+    if !lines.is_empty() {
+        let (figure, label) = (panels(&lines), "Accuracy at a certified ε");
+        drawn.files.push(("accuracy.svg".into(), figure.svg().to_string()));
+        drawn.figures.push(("accuracy".to_owned(), label.to_owned()));
+        let section = drawn.section.named_figure("accuracy", label, &figure, SIDE_BY_SIDE);
+        drawn.section = section;
+    }
     for set in Set::ALL {
         let own: Vec<&Line<'_>> = lines.iter().filter(|line| line.set == set).collect();
         if own.is_empty() {
@@ -156,18 +122,36 @@ fn chart(set: Set, lines: &[&Line<'_>]) -> Chart {
             chart = chart.series(Series::line(name, Role::GeoDp, points).markers());
         }
     }
-    for (name, accounting) in [
-        ("published", SOUND),
-        ("published, shuffled as Poisson", SHUFFLED),
-        ("published, not sound", ACCEPTED),
-    ] {
-        let own = PUBLISHED.iter().filter(|p| p.set == set && p.accounting == accounting);
-        let points: Vec<(f64, f64)> = own.map(|p| (p.epsilon, p.percent)).collect();
+    for (name, accounting) in KINDS {
+        let points = published::points(set, accounting);
         if !points.is_empty() {
             chart = chart.series(Series::scatter(name, Role::Neutral, points));
         }
     }
     chart
+}
+
+const SIDE_BY_SIDE: &str = "Ours with the standard deviation over seeds, each axis its own; published points \
+with what their accounting was.";
+
+/// Every data set that was run, beside one another. All panels have all series, so that one name looks the
+/// same in each.
+fn panels(lines: &[Line<'_>]) -> Panels {
+    let of = |set: Set| {
+        let own: Vec<&Line<'_>> = lines.iter().filter(|line| line.set == set).collect();
+        let (dp, spread) = points(&own, Noise::Dp);
+        if dp.is_empty() {
+            return None;
+        }
+        let y = Axis::linear(format!("{}, accuracy", set.title())).unit("%");
+        let ours = Series::line("here, certified", Role::Dp, dp).markers().error_bars(spread);
+        let chart = Chart::new(set.title(), Axis::log("ε at δ = 10⁻⁵"), y).series(ours);
+        Some(KINDS.into_iter().fold(chart, |chart, (name, accounting)| {
+            chart.series(Series::scatter(name, Role::Neutral, published::points(set, accounting)))
+        }))
+    };
+    let title = "Test accuracy against ε, without public data and without a GPU";
+    Panels::new(title, Set::ALL.into_iter().filter_map(of))
 }
 
 fn caption(set: Set, lines: &[&Line<'_>]) -> String {
@@ -197,7 +181,7 @@ fn table(set: Set, lines: &[&Line<'_>]) -> Table {
         let seeds = percents.len().to_string();
         table = table.row([line.name(), line.epsilon_text(), accounting, accuracy, seeds]);
     }
-    for p in PUBLISHED.iter().filter(|p| p.set == set) {
+    for p in published::on(set) {
         let epsilon = format!("as published {}", p.epsilon);
         let row = [p.who.to_owned(), epsilon, p.accounting.to_owned(), p.percent.to_string()];
         table = table.row(row.into_iter().chain([String::new()]));

@@ -6,6 +6,7 @@
 //! process.
 
 mod draw;
+mod published;
 mod recipe;
 
 use crate::Error;

@@ -20,46 +20,63 @@ pub(crate) fn draw(chart: &Chart, width: Width) -> Svg {
     let entries: Vec<(&str, Look)> =
         chart.series.iter().zip(&looks).map(|(s, look)| (s.name.as_str(), look.clone())).collect();
     let top = frame::header(&mut canvas, width, &chart.title, &entries) + 36.0;
-    let (plot_height, wished) = match width {
+    let (height, wished) = match width {
         Width::Wide => (270.0, (9, 6)),
         Width::Narrow => (210.0, (6, 5)),
     };
-    let bottom = top + plot_height;
-    let (xs, ys, dropped) = admitted(chart);
-    let mut end = bottom + 48.0;
-    let x_ticks = chart.x.ticks(xs.iter().copied(), wished.0);
-    let y_ticks = chart.y.ticks(ys.iter().copied(), wished.1);
-    if let (Some(mut x_ticks), Some(y_ticks), false) = (x_ticks, y_ticks, xs.is_empty()) {
-        let right = width.pixels() - MARGIN - 14.0;
-        let plot = Plot { left: MARGIN + frame::gutter(&y_ticks), right, top, bottom };
-        let mut x = Scale::new(&chart.x, &x_ticks, (plot.left, plot.right));
-        for fewer in (3..wished.0).rev() {
-            if frame::fits(&x, &x_ticks, 1) {
-                break;
-            }
-            if let Some(ticks) = chart.x.ticks(xs.iter().copied(), fewer) {
-                x_ticks = ticks;
-                x = Scale::new(&chart.x, &x_ticks, (plot.left, plot.right));
-            }
-        }
-        let y = Scale::new(&chart.y, &y_ticks, (plot.bottom, plot.top));
-        frame::y_axis(&mut canvas, plot, &y, &y_ticks, &chart.y.heading());
-        frame::x_axis(&mut canvas, plot, &x, &x_ticks, &chart.x.heading());
-        let (lines, points) = paint(chart, &looks, (&x, &y));
-        window(&mut canvas, plot, 1.5, lines);
-        window(&mut canvas, plot, 6.0, points);
-        marks(&mut canvas, chart, plot, (&x, &y));
-    } else {
-        let right = width.pixels() - MARGIN;
-        frame::no_data(&mut canvas, Plot { left: MARGIN, right, top: top - 20.0, bottom });
-        end = bottom + MARGIN;
-    }
-    end = frame::note(&mut canvas, width, end, &missing(chart, dropped));
+    let end = plot(&mut canvas, chart, &looks, Room { width: width.pixels(), top, height, wished });
+    let end = frame::note(&mut canvas, width, end, &missing(chart));
     Svg::new(width.pixels(), end, &chart.title, &chart.summary(), canvas)
 }
 
+/// What a plot has to itself.
+pub(crate) struct Room {
+    /// From the left edge to the right one, axes included.
+    pub(crate) width: f64,
+    /// Where the data's window begins, and how high it is.
+    pub(crate) top: f64,
+    pub(crate) height: f64,
+    /// Ticks of x and y at most.
+    pub(crate) wished: (usize, usize),
+}
+
+/// Draws axes and data; returns where they end.
+pub(crate) fn plot(canvas: &mut Canvas, chart: &Chart, looks: &[Look], room: Room) -> f64 {
+    let Room { width, top, height, wished } = room;
+    let bottom = top + height;
+    let (xs, ys, _) = admitted(chart);
+    let x_ticks = chart.x.ticks(xs.iter().copied(), wished.0);
+    let y_ticks = chart.y.ticks(ys.iter().copied(), wished.1);
+    let (Some(mut x_ticks), Some(y_ticks), false) = (x_ticks, y_ticks, xs.is_empty()) else {
+        let right = width - MARGIN;
+        frame::no_data(canvas, Plot { left: MARGIN, right, top: top - 20.0, bottom });
+        return bottom + MARGIN;
+    };
+    let right = width - MARGIN - 14.0;
+    let plot = Plot { left: MARGIN + frame::gutter(&y_ticks), right, top, bottom };
+    let mut x = Scale::new(&chart.x, &x_ticks, (plot.left, plot.right));
+    for fewer in (3..wished.0).rev() {
+        if frame::fits(&x, &x_ticks, 1) {
+            break;
+        }
+        if let Some(ticks) = chart.x.ticks(xs.iter().copied(), fewer) {
+            x_ticks = ticks;
+            x = Scale::new(&chart.x, &x_ticks, (plot.left, plot.right));
+        }
+    }
+    let y = Scale::new(&chart.y, &y_ticks, (plot.bottom, plot.top));
+    frame::y_axis(canvas, plot, &y, &y_ticks, &chart.y.heading());
+    frame::x_axis(canvas, plot, &x, &x_ticks, &chart.x.heading());
+    let (lines, points) = paint(chart, looks, (&x, &y));
+    window(canvas, plot, 1.5, lines);
+    window(canvas, plot, 6.0, points);
+    marks(canvas, chart, plot, (&x, &y));
+    bottom + 48.0
+}
+
 /// What was left out, in words; nothing if all is there.
-fn missing(chart: &Chart, dropped: u64) -> String {
+pub(crate) fn missing(chart: &Chart) -> String {
+    let (_, _, dropped) = admitted(chart);
     let values = match dropped {
         0 => return String::new(),
         1 => "value",
@@ -77,7 +94,7 @@ fn window(canvas: &mut Canvas, plot: Plot, bleed: f64, inner: Canvas) {
 }
 
 /// How each series looks: class by role and order, dash by order, marker by role.
-fn looks(series: &[Series]) -> Vec<Look> {
+pub(crate) fn looks(series: &[Series]) -> Vec<Look> {
     let orders = variants(series.iter().map(|s| s.role));
     let look = |(s, order): (&Series, usize)| Look {
         class: s.role.class(order),

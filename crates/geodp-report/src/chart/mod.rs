@@ -11,12 +11,14 @@ mod frame;
 mod histogram;
 mod marks;
 mod paint;
+mod panels;
 mod series;
 mod ticks;
 
 pub use axis::Axis;
 pub use bars::{Bars, Estimate};
 pub use histogram::Histogram;
+pub use panels::Panels;
 pub use series::Series;
 
 use crate::csv;
