@@ -16,6 +16,7 @@ use crate::params::Mechanism;
 use crate::plan::{DEFAULT_CLIP_NORM, DEFAULT_DELTA, DEFAULT_EPSILON};
 use geodp_data::{Dataset, FeatureSpec, idx};
 use std::path::PathBuf;
+use table::Table;
 
 impl Default for DataConfig {
     /// The bundled MNIST.
@@ -107,27 +108,34 @@ impl RunConfig {
         self
     }
 
-    /// Whether its defaults are those of tables, which depend on the records.
-    fn is_private_table(&self) -> bool {
-        let linear = self.model == ModelConfig::Logistic && self.features.is_none();
+    /// Whether it is a linear model on the values of a table. Its training starts at 0, which prefers no class
+    /// and no input; where a random start would be, it takes a part of the budget to leave it.
+    pub(crate) fn is_linear_table(&self) -> bool {
         let table = match &self.data {
             DataConfig::Table { .. } => true,
             DataConfig::Arrays(files) => files.are_numpys(),
             _ => false,
         };
-        linear && table && self.privacy.mechanism.is_private()
+        table && self.model == ModelConfig::Logistic && self.features.is_none()
+    }
+
+    /// Whether its defaults are those of tables, which depend on the records.
+    fn is_private_table(&self) -> bool {
+        self.is_linear_table() && self.privacy.mechanism.is_private()
     }
 
     /// Fills in what was left open and depends on the records. A config that is complete stays as it
     /// is.
     pub fn complete_on(&mut self, records: &Dataset) {
-        self.complete_for(records.unit_count() as u64, records.input_len());
+        self.complete_for(records.unit_count() as u64, records);
     }
 
-    /// The same for so many units of so many inputs.
-    pub(crate) fn complete_for(&mut self, units: u64, inputs: usize) {
+    /// The same for so many units, of which these records are a share.
+    pub(crate) fn complete_for(&mut self, units: u64, share: &Dataset) {
         if self.is_private_table() {
-            table::complete(&mut self.privacy, &mut self.train, units, inputs);
+            let (inputs, classes) = (share.input_len(), share.classes());
+            let table = Table { records: units, inputs, classes };
+            table::complete(&mut self.privacy, &mut self.train, table);
         }
     }
 
@@ -209,5 +217,19 @@ impl Start {
             (_, _, true) => start(256, 20, 4.0, momentum),
             (_, _, false) => start(128, 20, 0.05, momentum),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn linear_models_on_tables_alone_start_at_zero() {
+        let table = RunConfig::table("loans.csv", "schema.toml");
+        assert!(table.is_linear_table());
+        let hidden = ModelConfig::default_hidden();
+        assert!(!table.model(ModelConfig::Mlp { hidden }).is_linear_table());
+        assert!(!RunConfig::mnist().is_linear_table());
     }
 }

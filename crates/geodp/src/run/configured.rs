@@ -144,7 +144,7 @@ impl Configured {
     /// Fills in what the config leaves to the records.
     pub(crate) fn complete_config(&mut self) {
         let units = self.share.as_ref().map_or(self.split.train.unit_count(), |share| share.of);
-        self.config.complete_for(units as u64, self.split.train.input_len());
+        self.config.complete_for(units as u64, &self.split.train);
     }
 
     /// The text of the table's schema.
@@ -308,6 +308,9 @@ impl Engine for Configured {
     }
 
     fn initial_weights(&self) -> Vec<f32> {
+        if self.config.is_linear_table() {
+            return vec![0.0; self.network.dim()];
+        }
         self.network.init(INITIAL_WEIGHTS_SEED)
     }
 
