@@ -62,8 +62,11 @@ pub(crate) fn train(
             news.finish();
             ended
         });
-        while !worker.is_finished() {
+        // The last news comes a moment before the thread's end: no nap for that.
+        let mut done = false;
+        while !(done || worker.is_finished()) {
             let fresh = py.detach(|| news.wait());
+            done = fresh.done;
             let heard = py.check_signals().and_then(|()| tell(observer, fresh));
             if let Err(exception) = heard {
                 stop.store(true, Ordering::Relaxed);
