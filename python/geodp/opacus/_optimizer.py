@@ -110,7 +110,8 @@ class _WithRelease:
     """Replaces the noise of an Opacus optimiser by a :class:`Release`."""
 
     release: Release
-    params: list[torch.nn.Parameter]
+    #: Parameters, to which Opacus adds ``summed_grad``.
+    params: list[Any]
     noise_multiplier: float
     max_grad_norm: float
     loss_reduction: str
@@ -133,7 +134,7 @@ class _WithRelease:
         start = 0
         for p in self.params:
             p.grad = mean[start : start + p.numel()].view_as(p).to(p.dtype).clone()
-            p.summed_grad._processed = True  # type: ignore[attr-defined]
+            p.summed_grad._processed = True
             start += p.numel()
 
     def scale_grad(self) -> None:
