@@ -143,7 +143,7 @@ fn panels(lines: &[Line<'_>]) -> Panels {
         if dp.is_empty() {
             return None;
         }
-        let y = Axis::linear(format!("{}, accuracy", set.title())).unit("%");
+        let y = Axis::linear(set.title()).unit("%");
         let ours = Series::line("here, certified", Role::Dp, dp).markers().error_bars(spread);
         let chart = Chart::new(set.title(), Axis::log("ε at δ = 10⁻⁵"), y).series(ours);
         Some(KINDS.into_iter().fold(chart, |chart, (name, accounting)| {
@@ -161,7 +161,12 @@ fn caption(set: Set, lines: &[&Line<'_>]) -> String {
             let percents = line.percents();
             let (mean, spread) = (stats::mean(&percents), stats::std_dev(&percents));
             let (count, epsilon) = (percents.len(), line.epsilon);
-            format!("{mean:.2} ± {spread:.2} % at certified ε = {epsilon} ({count} seeds)")
+            match count {
+                1 => format!("{mean:.2} % at certified ε = {epsilon} (one seed)"),
+                _ => {
+                    format!("{mean:.2} ± {spread:.2} % at certified ε = {epsilon} ({count} seeds)")
+                }
+            }
         })
         .collect();
     format!("{}: mean and standard deviation over seeds: {}.", set.title(), values.join("; "))
