@@ -14,6 +14,9 @@ import geodp  # noqa: E402
 import geodp.ray  # noqa: E402
 from geodp.training import RunWarning  # noqa: E402
 
+# Ray leaves files and processes of its own to the collector of garbage, and gives tips.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore:Tip. In future:FutureWarning")
+
 SETTINGS: dict[str, Any] = {
     "model": "logistic",
     "privacy": {"noise_multiplier": 1.0},

@@ -21,9 +21,9 @@
 //! anes96, digits, spam, fair, ticdata, and parts of them). `benchmarks/tables/defaults.py` holds the rules against
 //! the best of nine combinations (C and L times 0.3, 1, 3) at ε = 1, 3, 8, on splits on which nothing was chosen:
 //! on wine, anes96, digits, spam, fair, ticdata and randhie (up to N = 15,143) mean accuracy is within 0.8 points
-//! and log loss within 9 % of the best. On breast cancer (427 records, hardly an error) accuracy is within 0.6 points, and log loss 8, 21 and 33 % above
-//! the best, 0.103 for 0.077 at ε = 8. On a made table of 750,000 records, without the grid,
-//! accuracy is that of scikit-learn without privacy and log loss 1.3 % above it.
+//! and log loss within 9 % of the best. On breast cancer (427 records, hardly an error) accuracy is within 0.6
+//! points, and log loss 8, 21 and 33 % above the best, 0.103 for 0.077 at ε = 8. On a made table of 750,000 records,
+//! without the grid, accuracy is that of scikit-learn without privacy and log loss 1.3 % above it.
 
 use crate::params::{PrivacyParams, TrainParams};
 use crate::plan::{DEFAULT_DELTA, DEFAULT_EPSILON};
