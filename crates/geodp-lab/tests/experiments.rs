@@ -65,7 +65,7 @@ fn accuracy_has_a_row_for_every_set_and_epsilon() {
     assert_eq!(csv_rows(&store, "accuracy.csv").len(), 4 * (3 + 2 * 2));
     assert!(store.folder().join("accuracy-mnist.svg").exists());
     let together = std::fs::read_to_string(store.folder().join("accuracy.svg")).unwrap();
-    let sets = ["MNIST, accuracy", "Fashion-MNIST, accuracy", "CIFAR-10, accuracy"];
+    let sets = [">MNIST [%]", ">Fashion-MNIST [%]", ">CIFAR-10 [%]"];
     assert!(sets.iter().all(|set| together.contains(set)), "a panel for every set");
 }
 
