@@ -251,11 +251,15 @@ impl Stream {
         })
     }
 
-    /// One standard normal.
+    /// One standard normal: the first of a block, of which only the pair of words is drawn.
     pub fn normal(&mut self) -> f64 {
-        let mut one = [0.0];
-        self.fill_normals(&mut one);
-        one[0]
+        // Positions count words of 32 bits.
+        let position = self.cipher.get_word_pos();
+        let first = self.cipher.next_u64();
+        self.cipher.set_word_pos(position + 2 * HALF as u128);
+        let second = self.cipher.next_u64();
+        self.cipher.set_word_pos(position + 2 * BLOCK as u128);
+        normal::pair(Level::best(), first, second).0
     }
 
     /// A uniform 64-bit word.
