@@ -56,12 +56,23 @@ pub(crate) fn check_gradient<R: Real>(
     gradient: &[R],
     least_dim: usize,
 ) -> Result<(), crate::Error> {
+    check_length(gradient, least_dim)?;
+    check_finite(gradient)
+}
+
+/// Refuses a gradient of too few coordinates.
+pub(crate) fn check_length<R>(gradient: &[R], least_dim: usize) -> Result<(), crate::Error> {
     if gradient.is_empty() {
         return Err(crate::Error::Empty);
     }
     if gradient.len() < least_dim {
         return Err(crate::Error::TooFewDimensions(gradient.len()));
     }
+    Ok(())
+}
+
+/// Refuses a coordinate that is not finite, naming the first.
+pub(crate) fn check_finite<R: Real>(gradient: &[R]) -> Result<(), crate::Error> {
     for (block_index, block) in gradient.chunks(1024).enumerate() {
         // A count instead of an early exit: this loop vectorises.
         let bad: u32 = block.iter().map(|x| u32::from(!x.is_finite())).sum();

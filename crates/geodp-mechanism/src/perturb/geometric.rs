@@ -11,7 +11,7 @@ use crate::kernels::Level;
 use crate::kernels::elementary::MAX_WIDE_RADIANS;
 use crate::kernels::rotate::{self, CHUNK, Place, Turn, Work};
 use crate::noise::{NoiseSource, Purpose};
-use crate::real::{Real, check_gradient};
+use crate::real::{Real, check_finite, check_length};
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::f64::consts::PI;
@@ -94,7 +94,10 @@ impl<R: Real> Perturb<R> for Geometric {
         noise: &NoiseSource,
         step: u64,
     ) -> Result<(), Error> {
-        check_gradient(mean_gradient, 2)?;
+        check_length(mean_gradient, 2)?;
+        if R::SQUARES_OVERFLOW_F64 {
+            check_finite(mean_gradient)?;
+        }
         let angle_std = self.angle_std(mean_gradient.len());
         let scale = match square_scale(mean_gradient) {
             // No normal exceeds 9.5 standard deviations.
@@ -106,6 +109,10 @@ impl<R: Real> Perturb<R> for Geometric {
             }
         };
         let mut places = places(mean_gradient, scale);
+        // Where squares do not overflow, their sum says whether every coordinate is finite.
+        if !places[0].from.is_finite() {
+            check_finite(mean_gradient)?;
+        }
         let norm = places[0].from.sqrt() / scale;
         let magnitude_noise =
             self.magnitude_std * noise.stream(Purpose::Magnitude, step, 0)?.normal();
