@@ -10,11 +10,11 @@
 /// Adding and subtracting 1.5·2⁵² rounds to the nearest integer, and leaves it in the low bits.
 const ROUND_MAGIC: f64 = 6_755_399_441_055_744.0;
 
-/// Largest angle in radians that [`sin_cos_doubled`] reduces accurately.
-pub(crate) const MAX_WIDE_RADIANS: f64 = 1_048_576.0;
+/// Largest |x| in radians that [`sin_cos_radians`] reduces accurately.
+pub(crate) const MAX_REDUCED_RADIANS: f64 = 1_048_576.0;
 
-/// Largest angle in radians that [`sin_cos_doubled`] takes without reducing it.
-pub(crate) const MAX_NARROW_RADIANS: f64 = std::f64::consts::FRAC_PI_2;
+/// Largest |x| in radians that [`sin_cos_near_zero`] takes.
+pub(crate) const MAX_NEAR_ZERO_RADIANS: f64 = std::f64::consts::FRAC_PI_4;
 
 /// π/2 in three parts; the first has 33 significant bits, so that k·part is exact for k < 2²⁰.
 const HALF_PI_PARTS: [f64; 3] =
@@ -61,26 +61,16 @@ pub(crate) fn sin_cos_quarter_turns(quarter_turns: f64) -> (f64, f64) {
     in_quadrant(r, rounded.to_bits())
 }
 
-/// (sin, cos) of twice `half`, in radians. With `WIDE`, |2·half| ≤ [`MAX_WIDE_RADIANS`]; without it,
-/// |2·half| ≤ [`MAX_NARROW_RADIANS`], and then both give the same bits.
-///
-/// The half is reduced to h = half − k·π/2, so that sin = (−1)ᵏ·2 sin h cos h and
-/// cos = (−1)ᵏ·(1 − 2 sin² h): the quadrant only decides a sign.
+/// (sin, cos) of an angle with |angle| ≤ [`MAX_REDUCED_RADIANS`].
 #[inline(always)]
-pub(crate) fn sin_cos_doubled<const WIDE: bool>(half: f64) -> (f64, f64) {
-    let (mut h, mut sign) = (half, 0);
-    if WIDE {
-        let rounded = f64::mul_add(half, std::f64::consts::FRAC_2_PI, ROUND_MAGIC);
-        let k = rounded - ROUND_MAGIC;
-        for part in HALF_PI_PARTS {
-            h = f64::mul_add(-k, part, h);
-        }
-        sign = rounded.to_bits() << 63;
+pub(crate) fn sin_cos_radians(angle: f64) -> (f64, f64) {
+    let rounded = f64::mul_add(angle, std::f64::consts::FRAC_2_PI, ROUND_MAGIC);
+    let k = rounded - ROUND_MAGIC;
+    let mut r = angle;
+    for part in HALF_PI_PARTS {
+        r = f64::mul_add(-k, part, r);
     }
-    let (sine, cosine) = sin_cos_near_zero(h);
-    let twice = sine + sine;
-    let (s, c) = (twice * cosine, f64::mul_add(-twice, sine, 1.0));
-    (f64::from_bits(s.to_bits() ^ sign), f64::from_bits(c.to_bits() ^ sign))
+    in_quadrant(r, rounded.to_bits())
 }
 
 /// 1/√x of a positive normal number; a large finite number for 0.
@@ -109,9 +99,9 @@ fn in_quadrant(r: f64, quadrant: u64) -> (f64, f64) {
     (f64::from_bits(s.to_bits() ^ s_sign), f64::from_bits(c.to_bits() ^ c_sign))
 }
 
-/// (sin, cos) of |r| ≤ π/4.
+/// (sin, cos) of an angle with |r| ≤ [`MAX_NEAR_ZERO_RADIANS`].
 #[inline(always)]
-fn sin_cos_near_zero(r: f64) -> (f64, f64) {
+pub(crate) fn sin_cos_near_zero(r: f64) -> (f64, f64) {
     let z = r * r;
     let mut sine = 1.589_690_995_211_55e-10;
     for coefficient in [
@@ -167,21 +157,19 @@ mod tests {
         #[test]
         fn small_angles_keep_relative_precision(exponent in -60i32..-1, mantissa in 1.0f64..2.0) {
             let x = mantissa * f64::powi(2.0, exponent);
-            let (s, c) = sin_cos_doubled::<false>(0.5 * x);
+            let (s, c) = sin_cos_radians(x);
             prop_assert!(ulps(s, x.sin()) <= 2.0 && ulps(c, x.cos()) <= 2.0);
         }
 
         #[test]
-        fn narrow_angles_need_no_reduction(x in -MAX_NARROW_RADIANS..=MAX_NARROW_RADIANS) {
-            let (s, c) = sin_cos_doubled::<false>(0.5 * x);
-            let (s0, c0) = x.sin_cos();
-            prop_assert!(ulps(s, s0) <= 2.5 && (c - c0).abs() < 3e-16, "{x}: {s} {s0} {c} {c0}");
-            prop_assert_eq!((s, c), sin_cos_doubled::<true>(0.5 * x));
+        fn angles_near_zero_need_no_reduction(x in -MAX_NEAR_ZERO_RADIANS..=MAX_NEAR_ZERO_RADIANS) {
+            let (s, c) = sin_cos_near_zero(x);
+            prop_assert!(ulps(s, x.sin()) <= 2.0 && ulps(c, x.cos()) <= 2.0, "{x}: {s} {c}");
         }
 
         #[test]
-        fn large_angles_keep_absolute_precision(x in -MAX_WIDE_RADIANS..MAX_WIDE_RADIANS) {
-            let (s, c) = sin_cos_doubled::<true>(0.5 * x);
+        fn large_angles_keep_absolute_precision(x in -MAX_REDUCED_RADIANS..MAX_REDUCED_RADIANS) {
+            let (s, c) = sin_cos_radians(x);
             let (s0, c0) = x.sin_cos();
             prop_assert!((s - s0).abs() < 1e-15 && (c - c0).abs() < 1e-15, "{x}: {s} {s0} {c} {c0}");
         }
@@ -197,7 +185,7 @@ mod tests {
     #[test]
     fn exact_points() {
         assert_eq!(ln(1.0), 0.0);
-        assert_eq!(sin_cos_doubled::<false>(0.0), (0.0, 1.0));
+        assert_eq!(sin_cos_radians(0.0), (0.0, 1.0));
         assert_eq!(reciprocal_root(4.0), 0.5);
         assert!(reciprocal_root(0.0).is_finite());
         assert_eq!(sin_cos_quarter_turns(1.0), (1.0, 0.0));

@@ -59,7 +59,7 @@ fn moved_chunk_source(
     for (moved, (((cos, sin), o), r)) in work.moved[..angles].iter_mut().zip(inputs) {
         *moved = angle_between(*cos, *sin, *o, *r);
     }
-    (sum_of_squares_by(&work.moved[..angles], |x| x), squares)
+    (sum_of_squares_by::<_, 8>(&work.moved[..angles], |x| x), squares)
 }
 
 /// Suffix norms after each coordinate into `radii[1..]`; returns the chunk's Σ of squares.

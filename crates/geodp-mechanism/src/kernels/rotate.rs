@@ -59,6 +59,9 @@ pub(crate) struct Place {
     pub(crate) from: f64,
     /// Σ of squares behind the chunk.
     pub(crate) after: f64,
+    /// Σ of squares behind the chunk's last angle: `after`, but for the gradient's last chunk, whose
+    /// last coordinate has no angle.
+    pub(crate) least: f64,
     /// Product of the chunk's turned sines.
     pub(crate) sines: f64,
     /// Length of the part of the release from the chunk's start on.
@@ -68,14 +71,14 @@ pub(crate) struct Place {
 multiversion!(
     /// Turns a chunk by `work.noise` and returns the product of its sines. It is left as part of a
     /// unit vector, but for the sines before it. Noise must be within
-    /// [`elementary::MAX_WIDE_RADIANS`], and 0 for the gradient's last coordinate, which has no
+    /// [`elementary::MAX_REDUCED_RADIANS`], and 0 for the gradient's last coordinate, which has no
     /// angle; that of the one before, whose sine is signed, turns with the last one's sign.
     turn_chunk<R: Real> = turn_chunk_source;
     (work: &mut Work, chunk: &mut [R], turn: Turn, place: Place) -> f64
 );
 
 multiversion!(
-    /// Σ of squares of a slice, each value times `scale`, by eight chains.
+    /// Σ of squares of a slice, each value times `scale`, by 32 chains.
     sum_of_squares<R: Real> = sum_of_squares_source; (values: &[R], scale: f64) -> f64
 );
 
@@ -86,14 +89,17 @@ multiversion!(
 
 #[inline(always)]
 fn sum_of_squares_source<R: Real>(values: &[R], scale: f64) -> f64 {
-    sum_of_squares_by(values, |x| scaled(x, scale))
+    sum_of_squares_by::<_, 32>(values, |x| scaled(x, scale))
 }
 
-/// Σ of squares of what `float` makes of each value, by eight chains.
+/// Σ of squares of what `float` makes of each value, by some chains.
 #[inline(always)]
-pub(super) fn sum_of_squares_by<T: Copy>(values: &[T], float: impl Fn(T) -> f64) -> f64 {
-    let mut lanes = [0.0; LANES];
-    let (blocks, rest) = values.as_chunks::<LANES>();
+pub(super) fn sum_of_squares_by<T: Copy, const CHAINS: usize>(
+    values: &[T],
+    float: impl Fn(T) -> f64,
+) -> f64 {
+    let mut lanes = [0.0; CHAINS];
+    let (blocks, rest) = values.as_chunks::<CHAINS>();
     for block in blocks {
         for (lane, value) in lanes.iter_mut().zip(block) {
             let x = float(*value);
@@ -130,10 +136,10 @@ fn norm_or_one(squares: f64) -> f64 {
 fn turn_chunk_source<R: Real>(work: &mut Work, chunk: &mut [R], turn: Turn, place: Place) -> f64 {
     suffix_sums(work, chunk, turn.scale, place.after);
     // No normal exceeds 9.5 standard deviations.
-    if turn.angle_std * 9.5 <= elementary::MAX_NARROW_RADIANS {
-        turn_each::<R, false>(work, chunk, turn);
-    } else {
+    if turn.angle_std * 9.5 <= elementary::MAX_NEAR_ZERO_RADIANS && place.least > 0.0 {
         turn_each::<R, true>(work, chunk, turn);
+    } else {
+        turn_each::<R, false>(work, chunk, turn);
     }
     prefix_products(work, chunk, 1.0 / norm_or_one(place.from)) * norm_or_one(place.after)
 }
@@ -164,20 +170,27 @@ fn suffix_sums<R: Real>(work: &mut Work, chunk: &[R], scale: f64, after: f64) {
 }
 
 /// Each coordinate turned within its plane, into `work.noise`, and the factor it leaves for those
-/// behind it.
+/// behind it. `PLAIN`: all noise is near 0, and no angle has nothing behind it.
 #[inline(always)]
-fn turn_each<R: Real, const WIDE: bool>(work: &mut Work, chunk: &[R], turn: Turn) {
-    let half_std = 0.5 * turn.angle_std;
+fn turn_each<R: Real, const PLAIN: bool>(work: &mut Work, chunk: &[R], turn: Turn) {
     let inputs = chunk.iter().zip(&work.sums[1..]);
     let outputs = work.noise.iter_mut().zip(&mut work.factors[LANES..]);
     for ((g, after), (noise, factor)) in inputs.zip(outputs) {
         let g = scaled(*g, turn.scale);
-        let nothing = *after == 0.0;
-        let g = if nothing && g == 0.0 { 1.0 } else { g };
-        let inverse = if nothing { 1.0 } else { elementary::reciprocal_root(*after) };
-        let (sin, cos) = elementary::sin_cos_doubled::<WIDE>(half_std * *noise);
-        *noise = f64::mul_add(g, cos, -((after * inverse) * sin));
-        *factor = f64::mul_add(g * inverse, sin, if nothing { 0.0 } else { cos });
+        let angle = turn.angle_std * *noise;
+        let inverse = elementary::reciprocal_root(*after);
+        if PLAIN {
+            let (sin, cos) = elementary::sin_cos_near_zero(angle);
+            *noise = f64::mul_add(g, cos, -((after * inverse) * sin));
+            *factor = f64::mul_add(g * inverse, sin, cos);
+        } else {
+            let (sin, cos) = elementary::sin_cos_radians(angle);
+            let nothing = *after == 0.0;
+            let g = if nothing && g == 0.0 { 1.0 } else { g };
+            let inverse = if nothing { 1.0 } else { inverse };
+            *noise = f64::mul_add(g, cos, -((after * inverse) * sin));
+            *factor = f64::mul_add(g * inverse, sin, if nothing { 0.0 } else { cos });
+        }
     }
 }
 
@@ -255,7 +268,7 @@ mod tests {
             &mut work,
             &mut chunk,
             turn,
-            Place { from, after, ..Place::default() },
+            Place { from, after, least: after, ..Place::default() },
         );
         (chunk.iter().map(|x| x.to_f64()).collect(), sines)
     }

@@ -274,12 +274,12 @@ fn round_first_source(first: u64, second: u64, scale: f64, margin: f64) -> Optio
 
 #[inline(always)]
 fn sum_of_squares_source(sums: &[i64]) -> f64 {
-    sum_of_squares_by(sums, |sum| float(held(sum)))
+    sum_of_squares_by::<_, 8>(sums, |sum| float(held(sum)))
 }
 
 #[inline(always)]
 fn squares_of_release_source(release: &[f32]) -> f64 {
-    sum_of_squares_by(release, f64::from)
+    sum_of_squares_by::<_, 8>(release, f64::from)
 }
 
 /// One pair of Z as the block sees it, with −2 ln U: for tests of its error.

@@ -1,14 +1,15 @@
 //! GeoDP (Algorithm 1 of the paper): noise on the magnitude and on every angle, by the fast route.
 //!
-//! Three passes over chunks of 1,024 coordinates: sums of squares; turning each chunk by its
-//! noise (see `kernels/rotate.rs`); scaling each chunk by the sines before it and the noisy
-//! magnitude. Between passes a short sequential scan over chunk totals. No angle is ever formed.
+//! Two passes over chunks of 1,024 coordinates: sums of squares; then turning each chunk by its noise
+//! (see `kernels/rotate.rs`) and, while a group of them is in the cache, scaling each by the sines
+//! before it and the noisy magnitude. Between them short sequential scans over chunk totals. No angle
+//! is ever formed.
 
 use super::{PARALLEL_FROM, Perturb, Spread, check_batch, check_noise_multiplier, reference};
 use crate::Error;
 use crate::clip::Sensitivity;
 use crate::kernels::Level;
-use crate::kernels::elementary::MAX_WIDE_RADIANS;
+use crate::kernels::elementary::MAX_REDUCED_RADIANS;
 use crate::kernels::rotate::{self, CHUNK, Place, Turn, Work};
 use crate::noise::{NoiseSource, Purpose};
 use crate::real::{Real, check_finite, check_length};
@@ -101,7 +102,7 @@ impl<R: Real> Perturb<R> for Geometric {
         let angle_std = self.angle_std(mean_gradient.len());
         let scale = match square_scale(mean_gradient) {
             // No normal exceeds 9.5 standard deviations.
-            Some(scale) if angle_std * 9.5 < MAX_WIDE_RADIANS => scale,
+            Some(scale) if angle_std * 9.5 < MAX_REDUCED_RADIANS => scale,
             _ => {
                 let release = reference::perturb(self, mean_gradient, noise, step)?;
                 mean_gradient.copy_from_slice(&release);
@@ -146,29 +147,38 @@ impl<R: Real> Perturb<R> for Geometric {
             })
         };
         let parallel = mean_gradient.len() >= PARALLEL_FROM;
-        if parallel {
-            let chunks = mean_gradient.par_chunks_mut(CHUNK).zip(&mut places);
-            chunks.enumerate().try_for_each(turn_chunk)?;
-        } else {
-            let mut chunks = mean_gradient.chunks_mut(CHUNK).zip(&mut places).enumerate();
-            chunks.try_for_each(turn_chunk)?;
-        }
-
+        let threads = if parallel { rayon::current_num_threads() } else { 1 };
         // The length of each chunk's unit vector: the magnitude times all sines before it.
         let mut length = magnitude;
-        for place in &mut places {
-            (place.length, length) = (length, length * place.sines);
-        }
-        let stretch =
-            |(chunk, place): (&mut [R], &Place)| rotate::stretch(level, chunk, place.length);
-        if parallel {
-            mean_gradient.par_chunks_mut(CHUNK).zip(&places).for_each(stretch);
-        } else {
-            mean_gradient.chunks_mut(CHUNK).zip(&places).for_each(stretch);
+        let groups = mean_gradient.chunks_mut(threads * GROUP * CHUNK);
+        for (group, (gradient, places)) in
+            groups.zip(places.chunks_mut(threads * GROUP)).enumerate()
+        {
+            let first = group * threads * GROUP;
+            let turn = |(index, (chunk, place))| turn_chunk((first + index, (chunk, place)));
+            if parallel {
+                gradient.par_chunks_mut(CHUNK).zip(&mut *places).enumerate().try_for_each(turn)?;
+            } else {
+                gradient.chunks_mut(CHUNK).zip(&mut *places).enumerate().try_for_each(turn)?;
+            }
+            for place in &mut *places {
+                (place.length, length) = (length, length * place.sines);
+            }
+            let stretch = |(chunk, place): (&mut [R], &mut Place)| {
+                rotate::stretch(level, chunk, place.length)
+            };
+            if parallel {
+                gradient.par_chunks_mut(CHUNK).zip(places).for_each(stretch);
+            } else {
+                gradient.chunks_mut(CHUNK).zip(places).for_each(stretch);
+            }
         }
         Ok(())
     }
 }
+
+/// Chunks a thread turns before it stretches them: they are in its cache still.
+const GROUP: usize = 128;
 
 thread_local! {
     /// A chunk's arrays, kept for the next call: making them anew costs as much as a small gradient.
@@ -215,9 +225,12 @@ fn places<R: Real>(gradient: &[R], scale: f64) -> Vec<Place> {
     };
     let mut squares = 0.0;
     for place in places.iter_mut().rev() {
-        place.after = squares;
+        (place.after, place.least) = (squares, squares);
         squares += place.from;
         place.from = squares;
+    }
+    if let (Some(place), Some(last)) = (places.last_mut(), gradient.last()) {
+        place.least = (last.to_f64() * scale).powi(2);
     }
     places
 }
