@@ -7,8 +7,8 @@
 
 use crate::Error;
 use crate::kernels::Level;
-use crate::kernels::movement::{Work, moved_chunk};
-use crate::kernels::rotate::{CHUNK, Tail};
+use crate::kernels::movement::{Tail, Work, moved_chunk};
+use crate::kernels::rotate::CHUNK;
 use crate::real::check_gradient;
 use rayon::prelude::*;
 

@@ -15,7 +15,7 @@ pub use coins::{Coins, most_left_over};
 use crate::Error;
 use crate::exact::{RoundedNormal, Uniform, round_pair};
 use crate::kernels::normal::{BLOCK, HALF};
-use crate::kernels::{Level, normal, rounded};
+use crate::kernels::{Level, cipher, normal, rounded};
 use chacha20::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use zeroize::Zeroize;
@@ -158,6 +158,21 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// The stream's next bytes, by the quickest way to them.
+    fn fill_words(&mut self, level: Level, words: &mut [u8; 8 * BLOCK]) {
+        // Words of 32 bits in a cipher block.
+        const BLOCK_WORDS: u128 = 16;
+        let position = self.cipher.get_word_pos();
+        // Without wide vectors the crate knows its machine better.
+        if level == Level::Portable || !position.is_multiple_of(BLOCK_WORDS) {
+            return self.cipher.fill_bytes(words);
+        }
+        let (key, stream) = (self.cipher.get_seed(), self.cipher.get_stream());
+        let block = (position / BLOCK_WORDS) as u64;
+        cipher::keystream(level, &cipher::Position { key, stream, block }, words);
+        self.cipher.set_word_pos(position + 2 * BLOCK as u128);
+    }
+
     /// Fills `out` with standard normals. The normals come in blocks of 256 words, so drawing
     /// n at once is the prefix of drawing more, but two draws are not one long draw.
     pub fn fill_normals(&mut self, out: &mut [f64]) {
@@ -165,12 +180,12 @@ impl Stream {
         let mut words = [0; 8 * normal::BLOCK];
         let (blocks, rest) = out.as_chunks_mut::<{ normal::BLOCK }>();
         for block in blocks {
-            self.cipher.fill_bytes(&mut words);
+            self.fill_words(level, &mut words);
             normal::fill_block(level, &words, block);
         }
         if !rest.is_empty() {
             let mut block = [0.0; normal::BLOCK];
-            self.cipher.fill_bytes(&mut words);
+            self.fill_words(level, &mut words);
             normal::fill_block(level, &words, &mut block);
             rest.copy_from_slice(&block[..rest.len()]);
         }
@@ -218,7 +233,7 @@ impl Stream {
         let (scale, margin) = (law.scale(), law.margin());
         let first_word = (self.cipher.get_word_pos() / 2) as u64;
         let mut words = [0; 8 * BLOCK];
-        self.cipher.fill_bytes(&mut words);
+        self.fill_words(level, &mut words);
         if !rounded::round_block(level, &words, scale, margin, out) {
             return;
         }
@@ -251,11 +266,15 @@ impl Stream {
         })
     }
 
-    /// One standard normal.
+    /// One standard normal: the first of a block, of which only the pair of words is drawn.
     pub fn normal(&mut self) -> f64 {
-        let mut one = [0.0];
-        self.fill_normals(&mut one);
-        one[0]
+        // Positions count words of 32 bits.
+        let position = self.cipher.get_word_pos();
+        let first = self.cipher.next_u64();
+        self.cipher.set_word_pos(position + 2 * HALF as u128);
+        let second = self.cipher.next_u64();
+        self.cipher.set_word_pos(position + 2 * BLOCK as u128);
+        normal::pair(Level::best(), first, second).0
     }
 
     /// A uniform 64-bit word.

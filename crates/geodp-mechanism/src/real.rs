@@ -15,6 +15,8 @@ pub trait Real: Copy + Default + Send + Sync + sealed::Sealed + 'static {
     fn to_f64(self) -> f64;
     /// From f64, rounded to nearest.
     fn from_f64(value: f64) -> Self;
+    /// Neither infinite nor NaN.
+    fn is_finite(self) -> bool;
 }
 
 impl Real for f32 {
@@ -26,6 +28,10 @@ impl Real for f32 {
     #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value as f32
+    }
+    #[inline(always)]
+    fn is_finite(self) -> bool {
+        f32::is_finite(self)
     }
 }
 
@@ -39,6 +45,10 @@ impl Real for f64 {
     fn from_f64(value: f64) -> Self {
         value
     }
+    #[inline(always)]
+    fn is_finite(self) -> bool {
+        f64::is_finite(self)
+    }
 }
 
 /// Refuses an empty or non-finite gradient, naming the first bad coordinate.
@@ -46,17 +56,28 @@ pub(crate) fn check_gradient<R: Real>(
     gradient: &[R],
     least_dim: usize,
 ) -> Result<(), crate::Error> {
+    check_length(gradient, least_dim)?;
+    check_finite(gradient)
+}
+
+/// Refuses a gradient of too few coordinates.
+pub(crate) fn check_length<R>(gradient: &[R], least_dim: usize) -> Result<(), crate::Error> {
     if gradient.is_empty() {
         return Err(crate::Error::Empty);
     }
     if gradient.len() < least_dim {
         return Err(crate::Error::TooFewDimensions(gradient.len()));
     }
+    Ok(())
+}
+
+/// Refuses a coordinate that is not finite, naming the first.
+pub(crate) fn check_finite<R: Real>(gradient: &[R]) -> Result<(), crate::Error> {
     for (block_index, block) in gradient.chunks(1024).enumerate() {
         // A count instead of an early exit: this loop vectorises.
-        let bad: u32 = block.iter().map(|x| u32::from(!x.to_f64().is_finite())).sum();
+        let bad: u32 = block.iter().map(|x| u32::from(!x.is_finite())).sum();
         if bad > 0 {
-            let offset = block.iter().position(|x| !x.to_f64().is_finite()).unwrap_or(0);
+            let offset = block.iter().position(|x| !x.is_finite()).unwrap_or(0);
             let value = block[offset].to_f64();
             return Err(crate::Error::NotFinite { index: block_index * 1024 + offset, value });
         }

@@ -114,6 +114,19 @@ fn streams_are_independent() {
     }
 }
 
+/// Drawing one normal costs two words, but gives and leaves behind what drawing its block would.
+#[test]
+fn one_normal_is_the_first_of_a_block() {
+    let stream = || NoiseSource::from_seed(12).stream(Purpose::Magnitude, 3, 0).unwrap();
+    let (mut blocks, mut singly) = (stream(), stream());
+    for _ in 0..5 {
+        let mut first = [0.0];
+        blocks.fill_normals(&mut first);
+        assert_eq!(singly.normal().to_bits(), first[0].to_bits());
+    }
+    assert_eq!(singly.word(), blocks.word());
+}
+
 #[test]
 fn the_same_address_gives_the_same_noise_and_a_prefix_is_a_prefix() {
     let source = NoiseSource::from_seed(11);

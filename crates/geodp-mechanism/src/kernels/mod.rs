@@ -7,6 +7,7 @@
 // The only unsafe code of the crate: calls of `#[target_feature]` functions after detection.
 #![allow(unsafe_code)]
 
+pub(crate) mod cipher;
 pub(crate) mod elementary;
 pub(crate) mod movement;
 pub(crate) mod normal;
@@ -61,19 +62,24 @@ impl Level {
 }
 
 /// Defines `$name(level, args…)`, which runs the `#[inline(always)]` function `$source` compiled
-/// for `level`.
+/// for `level`. It may be generic in one type: `$name<R: Bound>`.
 macro_rules! multiversion {
-    ($(#[$doc:meta])* $name:ident = $source:path; ($($arg:ident: $type:ty),*) $(-> $ret:ty)?) => {
+    (
+        $(#[$doc:meta])* $name:ident $(<$generic:ident: $bound:path>)? = $source:path;
+        ($($arg:ident: $type:ty),*) $(-> $ret:ty)?
+    ) => {
         $(#[$doc])*
-        pub(crate) fn $name(level: $crate::kernels::Level, $($arg: $type),*) $(-> $ret)? {
+        pub(crate) fn $name $(<$generic: $bound>)? (
+            level: $crate::kernels::Level, $($arg: $type),*
+        ) $(-> $ret)? {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
-            fn avx2($($arg: $type),*) $(-> $ret)? {
+            fn avx2 $(<$generic: $bound>)? ($($arg: $type),*) $(-> $ret)? {
                 $source($($arg),*)
             }
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
-            fn avx512($($arg: $type),*) $(-> $ret)? {
+            fn avx512 $(<$generic: $bound>)? ($($arg: $type),*) $(-> $ret)? {
                 $source($($arg),*)
             }
             match level {

@@ -7,9 +7,20 @@
 //! polynomial of Sun's fdlibm (`s_atan.c`), which covers [0, 7/16].
 
 use super::multiversion;
-use super::rotate::{CHUNK, Tail, sum_of_squares_source};
+use super::rotate::{CHUNK, sum_of_squares_by};
 use super::scan::{self, CHAINS};
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
+
+/// What lies behind a chunk.
+#[derive(Clone, Copy)]
+pub(crate) enum Tail {
+    /// Coordinates follow: the sum of their squares, and the radius that the chunk's last sine is
+    /// made of (the norm of what follows, or the last coordinate itself, signed, if only that
+    /// follows).
+    Follows { squares: f64, radius: f64 },
+    /// The chunk ends with the gradient's last coordinate.
+    End,
+}
 
 /// The arrays of one chunk, reused from chunk to chunk.
 pub(crate) struct Work {
@@ -48,7 +59,7 @@ fn moved_chunk_source(
     for (moved, (((cos, sin), o), r)) in work.moved[..angles].iter_mut().zip(inputs) {
         *moved = angle_between(*cos, *sin, *o, *r);
     }
-    (sum_of_squares_source(&work.moved[..angles]), squares)
+    (sum_of_squares_by::<_, 8>(&work.moved[..angles], |x| x), squares)
 }
 
 /// Suffix norms after each coordinate into `radii[1..]`; returns the chunk's Σ of squares.

@@ -9,6 +9,7 @@
 //! a true normal exceeds that with probability 2.4e-21.
 
 use super::{elementary, multiversion};
+use crate::real::Real;
 
 /// Normals (and words) in one block.
 pub(crate) const BLOCK: usize = 256;
@@ -19,6 +20,23 @@ multiversion!(
     /// Turns one block of little-endian random words into standard normals.
     fill_block = fill_block_source; (words: &[u8; 8 * BLOCK], normals: &mut [f64; BLOCK])
 );
+
+multiversion!(
+    /// The two normals of a pair of words: what a block makes of it.
+    pair = pair_source; (first: u64, second: u64) -> (f64, f64)
+);
+
+multiversion!(
+    /// Adds `std` times its normal to each value.
+    add_to<R: Real> = add_to_source; (values: &mut [R], normals: &[f64], std: f64)
+);
+
+#[inline(always)]
+fn add_to_source<R: Real>(values: &mut [R], normals: &[f64], std: f64) {
+    for (value, normal) in values.iter_mut().zip(normals) {
+        *value = R::from_f64(value.to_f64() + std * normal);
+    }
+}
 
 /// An integer below 2³² as a float, through the mantissa: vectorises without a conversion
 /// instruction.
@@ -38,23 +56,27 @@ pub(crate) fn word(words: &[u8; 8 * BLOCK], index: usize) -> u64 {
 
 #[inline(always)]
 fn fill_block_source(words: &[u8; 8 * BLOCK], normals: &mut [f64; BLOCK]) {
-    const TWO_32: f64 = 4_294_967_296.0;
-    const TWO_MINUS_64: f64 = 1.0 / (TWO_32 * TWO_32);
     let (cosines, sines) = normals.split_at_mut(HALF);
     for i in 0..HALF {
-        let (first, second) = (word(words, i), word(words, HALF + i));
-        let (high, low) = (float_of_u32(first >> 32), float_of_u32(first & 0xffff_ffff));
-        let u1 = f64::mul_add(high, TWO_32, low + 0.5) * TWO_MINUS_64;
-        // 53 bits of the second word as a position in [0, 4) quarter turns.
-        let (high, low) = (float_of_u32(second >> 32), float_of_u32((second >> 11) & 0x1f_ffff));
-        let quarter_turns = f64::mul_add(high, 2_097_152.0, low) * (1.0 / (1u64 << 51) as f64);
-
-        // ln(1) may come out as −0 or a rounding below it: never take the root of a negative.
-        let radius = (-2.0 * elementary::ln(u1)).max(0.0).sqrt();
-        let (sine, cosine) = elementary::sin_cos_quarter_turns(quarter_turns);
-        cosines[i] = radius * cosine;
-        sines[i] = radius * sine;
+        (cosines[i], sines[i]) = pair_source(word(words, i), word(words, HALF + i));
     }
+}
+
+/// z₁ and z₂ of two words.
+#[inline(always)]
+fn pair_source(first: u64, second: u64) -> (f64, f64) {
+    const TWO_32: f64 = 4_294_967_296.0;
+    const TWO_MINUS_64: f64 = 1.0 / (TWO_32 * TWO_32);
+    let (high, low) = (float_of_u32(first >> 32), float_of_u32(first & 0xffff_ffff));
+    let u1 = f64::mul_add(high, TWO_32, low + 0.5) * TWO_MINUS_64;
+    // 53 bits of the second word as a position in [0, 4) quarter turns.
+    let (high, low) = (float_of_u32(second >> 32), float_of_u32((second >> 11) & 0x1f_ffff));
+    let quarter_turns = f64::mul_add(high, 2_097_152.0, low) * (1.0 / (1u64 << 51) as f64);
+
+    // ln(1) may come out as −0 or a rounding below it: never take the root of a negative.
+    let radius = (-2.0 * elementary::ln(u1)).max(0.0).sqrt();
+    let (sine, cosine) = elementary::sin_cos_quarter_turns(quarter_turns);
+    (radius * cosine, radius * sine)
 }
 
 #[cfg(test)]

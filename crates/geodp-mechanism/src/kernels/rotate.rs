@@ -1,75 +1,105 @@
 //! One chunk of the fast GeoDP route: angles are turned without ever being formed.
 //!
-//! With suffix norms r_z = √(Σ_{i ≥ z} g_i²): cos θ_z = g_z / r_z and sin θ_z = r_{z+1} / r_z
-//! (the last angle's sine is signed: g_d / r_{d−1}). For noise n_z the addition theorems give
-//! cos(θ_z + n_z) and sin(θ_z + n_z), and coordinate z of the turned unit vector is
-//! cos(θ_z + n_z) · Π_{i < z} sin(θ_i + n_i). Sums and products are scans over the chunk; what
-//! lies before and after it enters as one number each. Zero tails: cos = 1, sin = 0.
+//! With suffix norms r_z = √(Σ_{i ≥ z} g_i²): cos θ_z = g_z / r_z and sin θ_z = r_{z+1} / r_z. For
+//! noise n_z the addition theorems give cos(θ_z + n_z) and sin(θ_z + n_z), and coordinate z of the
+//! turned unit vector is cos(θ_z + n_z) · Π_{i < z} sin(θ_i + n_i). There the norms telescope: it is
+//!
+//! (g_z·cos n_z − r_{z+1}·sin n_z) · Π_{i < z} (cos n_i + g_i / r_{i+1}·sin n_i) / r_0,
+//!
+//! for which r_{z+1} and its inverse come from one reciprocal root. Where r_{z+1} = 0 the angle is 0
+//! or π, and 0 where g_z = 0 as well: the factor is g_z·sin n_z, with 1 for a zero g_z. What lies
+//! before and after the chunk enters as one number each.
+//!
+//! Sums and products of all coordinates behind or before each one are made of windows of eight, which
+//! are plain loops over shifted arrays, and eight chains of windows: vectors without a shuffle.
 
-use super::scan::{self, CHAINS};
 use super::{elementary, multiversion};
+use crate::real::Real;
 
 /// Coordinates in one chunk: the unit of work, of noise addresses, and of the scans.
 pub(crate) const CHUNK: usize = 1024;
+/// Coordinates in a window, and chains of windows.
+const LANES: usize = 8;
 
 /// The arrays of one chunk; reused from chunk to chunk. Only the first `len` entries count, and
-/// a length that is not a multiple of [`CHAINS`] is padded.
+/// a length that is not a multiple of [`LANES`] is padded. Aligned, or every store would touch two
+/// lines of the cache.
+#[repr(C, align(64))]
 pub(crate) struct Work {
-    /// In: coordinates, scaled so that squares neither overflow nor vanish. f64.
-    pub(crate) gradient: [f64; CHUNK],
-    /// In: noise on each angle, in radians.
+    /// In: a standard normal for each angle. Within, the turned chunk but for its products.
     pub(crate) noise: [f64; CHUNK],
-    /// Out: the turned chunk, but for the sines before it.
-    pub(crate) turned: [f64; CHUNK],
-    radii: [f64; CHUNK + 1],
-    sines: [f64; CHUNK],
+    /// Σ of squares from each coordinate to the gradient's end.
+    sums: [f64; CHUNK + LANES],
+    /// [`LANES`] ones, and the factors of the products.
+    factors: [f64; CHUNK + LANES],
+    /// Windows of two: squares, then factors.
+    pairs: [f64; CHUNK + LANES],
 }
 
 impl Work {
     pub(crate) fn new() -> Box<Self> {
-        let zeros = [0.0; CHUNK];
-        Box::new(Self {
-            gradient: zeros,
-            noise: zeros,
-            turned: zeros,
-            radii: [0.0; CHUNK + 1],
-            sines: zeros,
-        })
+        let padded = [0.0; CHUNK + LANES];
+        Box::new(Self { noise: [0.0; CHUNK], sums: padded, factors: padded, pairs: padded })
     }
 }
 
-/// What lies behind a chunk.
+/// What a chunk is turned by: the same for all of them.
 #[derive(Clone, Copy)]
-pub(crate) enum Tail {
-    /// Coordinates follow: the sum of their squares, and the radius that the chunk's last sine is
-    /// made of (the norm of what follows, or the last coordinate itself, signed, if only that
-    /// follows).
-    Follows { squares: f64, radius: f64 },
-    /// The chunk ends with the gradient's last coordinate.
-    End,
+pub(crate) struct Turn {
+    /// Coordinates are multiplied by this first, so that squares neither overflow nor vanish.
+    pub(crate) scale: f64,
+    /// Standard deviation of the noise on each angle, in radians.
+    pub(crate) angle_std: f64,
+}
+
+/// Where a chunk stands in its gradient.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Place {
+    /// Σ of squares from the chunk's start to the gradient's end.
+    pub(crate) from: f64,
+    /// Σ of squares behind the chunk.
+    pub(crate) after: f64,
+    /// Σ of squares behind the chunk's last angle: `after`, but for the gradient's last chunk, whose
+    /// last coordinate has no angle.
+    pub(crate) least: f64,
+    /// Product of the chunk's turned sines.
+    pub(crate) sines: f64,
+    /// Length of the part of the release from the chunk's start on.
+    pub(crate) length: f64,
 }
 
 multiversion!(
-    /// Turns the chunk in `work` by its noise, leaves it in `work.turned` and returns the product
-    /// of its sines. Noise must be within [`elementary::MAX_REDUCED_RADIANS`].
-    turn_chunk = turn_chunk_source; (work: &mut Work, len: usize, tail: Tail) -> f64
+    /// Turns a chunk by `work.noise` and returns the product of its sines. It is left as part of a
+    /// unit vector, but for the sines before it. Noise must be within
+    /// [`elementary::MAX_REDUCED_RADIANS`], and 0 for the gradient's last coordinate, which has no
+    /// angle; that of the one before, whose sine is signed, turns with the last one's sign.
+    turn_chunk<R: Real> = turn_chunk_source;
+    (work: &mut Work, chunk: &mut [R], turn: Turn, place: Place) -> f64
 );
 
 multiversion!(
-    /// Σ of squares of a slice, by eight chains.
-    sum_of_squares = sum_of_squares_source; (values: &[f64]) -> f64
+    /// Σ of squares of a slice, each value times `scale`, by 32 chains.
+    sum_of_squares<R: Real> = sum_of_squares_source; (values: &[R], scale: f64) -> f64
+);
+
+multiversion!(
+    /// Multiplies a slice by `factor`.
+    stretch<R: Real> = stretch_source; (values: &mut [R], factor: f64)
 );
 
 #[inline(always)]
-pub(super) fn sum_of_squares_source(values: &[f64]) -> f64 {
-    sum_of_squares_by(values, |x| x)
+fn sum_of_squares_source<R: Real>(values: &[R], scale: f64) -> f64 {
+    sum_of_squares_by::<_, 32>(values, |x| scaled(x, scale))
 }
 
-/// Σ of squares of what `float` makes of each value, by eight chains.
+/// Σ of squares of what `float` makes of each value, by some chains.
 #[inline(always)]
-pub(super) fn sum_of_squares_by<T: Copy>(values: &[T], float: impl Fn(T) -> f64) -> f64 {
-    let mut lanes = [0.0; 8];
-    let (blocks, rest) = values.as_chunks::<8>();
+pub(super) fn sum_of_squares_by<T: Copy, const CHAINS: usize>(
+    values: &[T],
+    float: impl Fn(T) -> f64,
+) -> f64 {
+    let mut lanes = [0.0; CHAINS];
+    let (blocks, rest) = values.as_chunks::<CHAINS>();
     for block in blocks {
         for (lane, value) in lanes.iter_mut().zip(block) {
             let x = float(*value);
@@ -84,60 +114,214 @@ pub(super) fn sum_of_squares_by<T: Copy>(values: &[T], float: impl Fn(T) -> f64)
 }
 
 #[inline(always)]
-fn turn_chunk_source(work: &mut Work, len: usize, tail: Tail) -> f64 {
-    let padded = len.next_multiple_of(CHAINS).min(CHUNK);
-    work.gradient[len..padded].fill(0.0);
-    work.noise[len..padded].fill(0.0);
-    fill_radii(work, len, padded, tail);
-
-    let radii_after = &work.radii[1..=padded];
-    let arrays = work.gradient[..padded].iter().zip(&work.noise).zip(&work.radii).zip(radii_after);
-    let outputs = work.turned.iter_mut().zip(work.sines.iter_mut());
-    for ((((g, n), r), r_after), (turned, sine)) in arrays.zip(outputs) {
-        let empty = *r <= 0.0;
-        let inverse = if empty { 0.0 } else { 1.0 / r };
-        let cos = if empty { 1.0 } else { g * inverse };
-        let sin = r_after * inverse;
-        let (sin_n, cos_n) = elementary::sin_cos_radians(*n);
-        *turned = f64::mul_add(cos, cos_n, -(sin * sin_n));
-        *sine = f64::mul_add(sin, cos_n, cos * sin_n);
+fn stretch_source<R: Real>(values: &mut [R], factor: f64) {
+    for value in values {
+        *value = R::from_f64(value.to_f64() * factor);
     }
-    if matches!(tail, Tail::End) {
-        // Coordinate d has no angle of its own: it is the product of all sines.
-        work.turned[len - 1] = 1.0;
-        work.sines[len - 1..padded].fill(1.0);
-    }
-
-    let totals = scan::prefix_products(&work.sines[..padded], &mut work.turned[..padded]);
-    let mut before = 1.0;
-    let segment = padded / CHAINS;
-    for (chain, total) in totals.iter().enumerate() {
-        for value in &mut work.turned[chain * segment..(chain + 1) * segment] {
-            *value *= before;
-        }
-        before *= total;
-    }
-    before
 }
 
-/// Suffix norms of the chunk, and of what follows it in `radii[len]`.
+/// A coordinate in f64; only types whose squares overflow there are scaled.
 #[inline(always)]
-fn fill_radii(work: &mut Work, len: usize, padded: usize, tail: Tail) {
-    let totals = scan::suffix_squares(&work.gradient[..padded], &mut work.radii[..padded]);
-    let segment = padded / CHAINS;
-    let mut after = match tail {
-        Tail::Follows { squares, .. } => squares,
-        Tail::End => 0.0,
-    };
-    for (chain, total) in totals.iter().enumerate().rev() {
-        for radius in &mut work.radii[chain * segment..(chain + 1) * segment] {
-            *radius = (*radius + after).sqrt();
-        }
-        after += total;
+fn scaled<R: Real>(value: R, scale: f64) -> f64 {
+    if R::SQUARES_OVERFLOW_F64 { value.to_f64() * scale } else { value.to_f64() }
+}
+
+/// A norm to divide by: 1 for that of nothing.
+#[inline(always)]
+fn norm_or_one(squares: f64) -> f64 {
+    if squares == 0.0 { 1.0 } else { squares.sqrt() }
+}
+
+#[inline(always)]
+fn turn_chunk_source<R: Real>(work: &mut Work, chunk: &mut [R], turn: Turn, place: Place) -> f64 {
+    suffix_sums(work, chunk, turn.scale, place.after);
+    // No normal exceeds 9.5 standard deviations.
+    if turn.angle_std * 9.5 <= elementary::MAX_NEAR_ZERO_RADIANS && place.least > 0.0 {
+        turn_each::<R, true>(work, chunk, turn);
+    } else {
+        turn_each::<R, false>(work, chunk, turn);
     }
-    match tail {
-        Tail::Follows { radius, .. } => work.radii[len] = radius,
-        // The last coordinate takes the place of its norm: this signs the last angle's sine.
-        Tail::End => work.radii[len - 1] = work.gradient[len - 1],
+    prefix_products(work, chunk, 1.0 / norm_or_one(place.from)) * norm_or_one(place.after)
+}
+
+/// Fills `work.sums`, with `after` behind the chunk.
+#[inline(always)]
+fn suffix_sums<R: Real>(work: &mut Work, chunk: &[R], scale: f64, after: f64) {
+    let Work { pairs, sums, .. } = work;
+    let len = chunk.len();
+    let padded = len.next_multiple_of(LANES);
+    for ((pair, first), second) in pairs.iter_mut().zip(chunk).zip(&chunk[1..]) {
+        let (first, second) = (scaled(*first, scale), scaled(*second, scale));
+        *pair = f64::mul_add(second, second, first * first);
+    }
+    let last = scaled(chunk[len - 1], scale);
+    pairs[len - 1] = last * last;
+    pairs[len..padded + LANES].fill(0.0);
+
+    sums[padded..padded + LANES].fill(after);
+    let mut running = [after; LANES];
+    for at in (0..padded).step_by(LANES).rev() {
+        let [a, b, c, d] = windows(pairs, [at, at + 2, at + 4, at + 6]);
+        for (i, sum) in running.iter_mut().enumerate() {
+            *sum += (a[i] + b[i]) + (c[i] + d[i]);
+        }
+        sums[at..at + LANES].copy_from_slice(&running);
+    }
+}
+
+/// Each coordinate turned within its plane, into `work.noise`, and the factor it leaves for those
+/// behind it. `PLAIN`: all noise is near 0, and no angle has nothing behind it.
+#[inline(always)]
+fn turn_each<R: Real, const PLAIN: bool>(work: &mut Work, chunk: &[R], turn: Turn) {
+    let inputs = chunk.iter().zip(&work.sums[1..]);
+    let outputs = work.noise.iter_mut().zip(&mut work.factors[LANES..]);
+    for ((g, after), (noise, factor)) in inputs.zip(outputs) {
+        let g = scaled(*g, turn.scale);
+        let angle = turn.angle_std * *noise;
+        let inverse = elementary::reciprocal_root(*after);
+        if PLAIN {
+            let (sin, cos) = elementary::sin_cos_near_zero(angle);
+            *noise = f64::mul_add(g, cos, -((after * inverse) * sin));
+            *factor = f64::mul_add(g * inverse, sin, cos);
+        } else {
+            let (sin, cos) = elementary::sin_cos_radians(angle);
+            let nothing = *after == 0.0;
+            let g = if nothing && g == 0.0 { 1.0 } else { g };
+            let inverse = if nothing { 1.0 } else { inverse };
+            *noise = f64::mul_add(g, cos, -((after * inverse) * sin));
+            *factor = f64::mul_add(g * inverse, sin, if nothing { 0.0 } else { cos });
+        }
+    }
+}
+
+/// Multiplies each coordinate by `start` and the factors before it, and writes the chunk; returns the
+/// product of all.
+#[inline(always)]
+fn prefix_products<R: Real>(work: &mut Work, chunk: &mut [R], start: f64) -> f64 {
+    let Work { noise: turned, factors, pairs, .. } = work;
+    let len = chunk.len();
+    let padded = len.next_multiple_of(LANES);
+    factors[..LANES].fill(1.0);
+    factors[LANES + len..LANES + padded].fill(1.0);
+    pairs[..LANES].fill(1.0);
+    let inputs = factors[LANES..LANES + padded].iter().zip(&factors[LANES - 1..]);
+    for (pair, (factor, before)) in pairs[LANES..].iter_mut().zip(inputs) {
+        *pair = factor * before;
+    }
+
+    let mut running = [start; LANES];
+    let before = |at: usize| windows(pairs, [at + 7, at + 5, at + 3, at + 1]);
+    let (blocks, rest) = chunk.as_chunks_mut::<LANES>();
+    let whole = blocks.len() * LANES;
+    for (at, block) in (0..whole).step_by(LANES).zip(blocks) {
+        let ([a, b, c, d], turned) = (before(at), lanes(turned, at));
+        for (i, product) in running.iter_mut().enumerate() {
+            *product *= (a[i] * b[i]) * (c[i] * d[i]);
+        }
+        for (i, value) in block.iter_mut().enumerate() {
+            *value = R::from_f64(turned[i] * running[i]);
+        }
+    }
+    if !rest.is_empty() {
+        let [a, b, c, d] = before(whole);
+        for (i, product) in running.iter_mut().enumerate() {
+            *product *= (a[i] * b[i]) * (c[i] * d[i]);
+        }
+        for (i, value) in rest.iter_mut().enumerate() {
+            *value = R::from_f64(turned[whole + i] * running[i]);
+        }
+    }
+    running[(len - 1) % LANES] * factors[LANES + len - 1]
+}
+
+/// Eight values from each place on. Not `map`: that would not be compiled for the same target.
+#[inline(always)]
+fn windows(values: &[f64], at: [usize; 4]) -> [&[f64; LANES]; 4] {
+    let [a, b, c, d] = at;
+    [lanes(values, a), lanes(values, b), lanes(values, c), lanes(values, d)]
+}
+
+/// Eight values from `at` on.
+#[inline(always)]
+fn lanes(values: &[f64], at: usize) -> &[f64; LANES] {
+    values[at..].first_chunk().expect("arrays of a chunk are padded")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::Level;
+
+    fn wave(len: usize) -> Vec<f64> {
+        (0..len).map(|i| (i as f64 * 1.3).sin()).collect()
+    }
+
+    /// Turned in place from these coordinates and normals; returns the product of sines, too.
+    fn turned<R: Real>(level: Level, chunk: &[f64], angle_std: f64, after: f64) -> (Vec<f64>, f64) {
+        let mut work = Work::new();
+        work.noise[..chunk.len()].copy_from_slice(&wave(chunk.len()));
+        let mut chunk: Vec<R> = chunk.iter().map(|x| R::from_f64(*x)).collect();
+        let from = after + sum_of_squares(level, &chunk, 1.0);
+        let turn = Turn { scale: 1.0, angle_std };
+        let sines = turn_chunk(
+            level,
+            &mut work,
+            &mut chunk,
+            turn,
+            Place { from, after, least: after, ..Place::default() },
+        );
+        (chunk.iter().map(|x| x.to_f64()).collect(), sines)
+    }
+
+    #[test]
+    fn instruction_sets_give_the_same_bits() {
+        let bits = |(turned, sines): (Vec<f64>, f64)| {
+            (turned.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), sines.to_bits())
+        };
+        for len in [1, 2, 7, 8, 9, 250, 1000, CHUNK] {
+            let mut with_zeros: Vec<f64> = wave(len);
+            with_zeros[len / 2..].fill(0.0);
+            for chunk in [wave(len), with_zeros, vec![0.0; len]] {
+                for (angle_std, after) in [(0.01, 0.3), (3.0, 1e-60), (0.1, 0.0)] {
+                    for level in Level::available() {
+                        assert_eq!(
+                            bits(turned::<f32>(level, &chunk, angle_std, after)),
+                            bits(turned::<f32>(Level::Portable, &chunk, angle_std, after)),
+                            "{level:?} {len}"
+                        );
+                        assert_eq!(
+                            bits(turned::<f64>(level, &chunk, angle_std, after)),
+                            bits(turned::<f64>(Level::Portable, &chunk, angle_std, after)),
+                            "{level:?} {len}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// The formula of the module, one coordinate at a time, with its angles.
+    #[test]
+    fn follows_the_formula() {
+        for (len, angle_std, after) in
+            [(1, 0.3, 2.0), (5, 40.0, 0.5), (1000, 0.02, 1e-9), (CHUNK, 0.5, 7.0)]
+        {
+            let chunk = wave(len);
+            let (turned, sines) = turned::<f64>(Level::best(), &chunk, angle_std, after);
+            let mut norms = vec![after.sqrt(); len + 1];
+            for z in (0..len).rev() {
+                norms[z] = norms[z + 1].hypot(chunk[z]);
+            }
+            let mut product = 1.0;
+            for z in 0..len {
+                let angle = f64::atan2(norms[z + 1], chunk[z]) + angle_std * wave(len)[z];
+                assert!((turned[z] - product * angle.cos()).abs() < 1e-12, "{len}: {z}");
+                product *= angle.sin();
+            }
+            assert!(
+                (sines - product).abs() <= 1e-11 * product.abs().max(1e-3),
+                "{len}: {sines} {product}"
+            );
+        }
     }
 }

@@ -52,6 +52,11 @@ multiversion!(
 );
 
 multiversion!(
+    /// sum·`unit`, rounded to f32 once, for any sums.
+    mean = mean_source; (sums: &[i64], unit: f64, out: &mut [f32])
+);
+
+multiversion!(
     /// (sum + noise)·`unit`, rounded to f32 once. Sums are held to ±2⁵⁰ first: that moves two
     /// neighbouring sums no further apart.
     release = release_source; (sums: &[i64], noise: &[i64], unit: f64, out: &mut [f32])
@@ -231,6 +236,20 @@ pub(crate) fn shrunk(sum: i64, shrink: f64) -> i64 {
     round(float(held(sum)) * shrink).0
 }
 
+/// Any integer as a float: its halves are exact, and their sum is rounded once, as `as` does it.
+#[inline(always)]
+fn float_of_any(integer: i64) -> f64 {
+    const TWO_32: f64 = 4_294_967_296.0;
+    float(integer >> 32) * TWO_32 + float(integer & 0xffff_ffff)
+}
+
+#[inline(always)]
+fn mean_source(sums: &[i64], unit: f64, out: &mut [f32]) {
+    for (out, sum) in out.iter_mut().zip(sums) {
+        *out = (float_of_any(*sum) * unit) as f32;
+    }
+}
+
 #[inline(always)]
 fn release_source(sums: &[i64], noise: &[i64], unit: f64, out: &mut [f32]) {
     for ((out, sum), noise) in out.iter_mut().zip(sums).zip(noise) {
@@ -255,12 +274,12 @@ fn round_first_source(first: u64, second: u64, scale: f64, margin: f64) -> Optio
 
 #[inline(always)]
 fn sum_of_squares_source(sums: &[i64]) -> f64 {
-    sum_of_squares_by(sums, |sum| float(held(sum)))
+    sum_of_squares_by::<_, 8>(sums, |sum| float(held(sum)))
 }
 
 #[inline(always)]
 fn squares_of_release_source(release: &[f32]) -> f64 {
-    sum_of_squares_by(release, f64::from)
+    sum_of_squares_by::<_, 8>(release, f64::from)
 }
 
 /// One pair of Z as the block sees it, with −2 ln U: for tests of its error.
@@ -274,4 +293,19 @@ pub(crate) fn unrounded(first: u64, second: u64) -> (f64, f64, f64) {
 #[cfg(test)]
 pub(crate) fn is_outside(square: f64) -> bool {
     is_suspect(square, [0.0; 2], 0.25)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_integer_is_rounded_as_by_the_language(integer: i64, shift in 0..64) {
+            for integer in [integer >> shift, i64::MIN, i64::MAX, 0, -1, (1 << 53) + 1, -(1 << 54) - 2] {
+                prop_assert_eq!(float_of_any(integer).to_bits(), (integer as f64).to_bits());
+            }
+        }
+    }
 }

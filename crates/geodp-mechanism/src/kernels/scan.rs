@@ -1,9 +1,9 @@
-//! Suffix sums of squares and prefix products of one chunk, as eight independent chains.
+//! Suffix sums of squares of one chunk, as eight independent chains.
 //!
-//! A running sum or product waits for its last result: one chain uses a fraction of the machine.
-//! The chunk is cut into [`CHAINS`] equal segments that run side by side, each from a neutral
-//! start; the caller adds or multiplies the segments' offsets. The cut depends on the length
-//! only, so the order of operations, and with it every bit, is fixed.
+//! A running sum waits for its last result: one chain uses a fraction of the machine. The chunk is
+//! cut into [`CHAINS`] equal segments that run side by side, each from 0; the caller adds the
+//! segments' offsets. The cut depends on the length only, so the order of operations, and with it
+//! every bit, is fixed.
 
 /// Segments scanned side by side.
 pub(crate) const CHAINS: usize = 8;
@@ -25,23 +25,6 @@ pub(crate) fn suffix_squares(values: &[f64], sums: &mut [f64]) -> [f64; CHAINS] 
     running
 }
 
-/// For each segment, multiplies `values[i]` by the product of the segment's `factors` before i;
-/// returns the products of whole segments.
-#[inline(always)]
-pub(crate) fn prefix_products(factors: &[f64], values: &mut [f64]) -> [f64; CHAINS] {
-    let segment = factors.len() / CHAINS;
-    let (factors, values) = (&factors[..segment * CHAINS], &mut values[..segment * CHAINS]);
-    let mut running = [1.0; CHAINS];
-    for i in 0..segment {
-        for (chain, product) in running.iter_mut().enumerate() {
-            let at = chain * segment + i;
-            values[at] *= *product;
-            *product *= factors[at];
-        }
-    }
-    running
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,10 +36,5 @@ mod tests {
         let totals = suffix_squares(&values, &mut sums);
         assert_eq!(&sums[..3], &[14.0, 13.0, 9.0]);
         assert_eq!(totals[7], 22.0f64.powi(2) + 23.0f64.powi(2) + 24.0f64.powi(2));
-
-        let mut products = vec![1.0; 24];
-        let totals = prefix_products(&values, &mut products);
-        assert_eq!(&products[3..6], &[1.0, 4.0, 20.0]);
-        assert_eq!(totals[1], 120.0);
     }
 }

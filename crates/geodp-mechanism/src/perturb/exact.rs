@@ -209,11 +209,8 @@ impl PerturbSum for ExactMean {
 
 /// Sums times what one unit is worth in the mean (γ/B): no noise is added.
 pub fn mean_into(sums: &[i64], unit: f64, mean: &mut [f32]) {
-    let of_chunk = |(mean, sums): (&mut [f32], &[i64])| {
-        for (mean, sum) in mean.iter_mut().zip(sums) {
-            *mean = (*sum as f64 * unit) as f32;
-        }
-    };
+    let level = Level::best();
+    let of_chunk = |(mean, sums): (&mut [f32], &[i64])| rounded::mean(level, sums, unit, mean);
     if sums.len() < PARALLEL_FROM {
         of_chunk((mean, sums));
     } else {

@@ -4,6 +4,7 @@ use super::{PARALLEL_FROM, Perturb, Spread, check_batch, check_noise_multiplier}
 use crate::Error;
 use crate::clip::Sensitivity;
 use crate::kernels::rotate::CHUNK;
+use crate::kernels::{Level, normal};
 use crate::noise::{NoiseSource, Purpose};
 use crate::real::{Real, check_gradient};
 use rayon::prelude::*;
@@ -48,12 +49,11 @@ impl<R: Real> Perturb<R> for Gaussian {
         step: u64,
     ) -> Result<(), Error> {
         check_gradient(mean_gradient, 1)?;
+        let level = Level::best();
         let add_noise = |normals: &mut Box<[f64; CHUNK]>, (index, chunk): (usize, &mut [R])| {
             let normals = &mut normals[..chunk.len()];
             noise.stream(Purpose::Coordinates, step, index as u64)?.fill_normals(normals);
-            for (g, n) in chunk.iter_mut().zip(normals) {
-                *g = R::from_f64(g.to_f64() + self.coordinate_std * *n);
-            }
+            normal::add_to(level, chunk, normals, self.coordinate_std);
             Ok(())
         };
         // An address out of range must not leave half a release behind.

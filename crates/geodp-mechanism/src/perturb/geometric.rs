@@ -1,17 +1,18 @@
 //! GeoDP (Algorithm 1 of the paper): noise on the magnitude and on every angle, by the fast route.
 //!
-//! Three passes over chunks of 1,024 coordinates: sums of squares; turning each chunk by its
-//! noise (see `kernels/rotate.rs`); scaling each chunk by the sines before it and the noisy
-//! magnitude. Between passes a short sequential scan over chunk totals. No angle is ever formed.
+//! Two passes over chunks of 1,024 coordinates: sums of squares; then turning each chunk by its noise
+//! (see `kernels/rotate.rs`) and, while a group of them is in the cache, scaling each by the sines
+//! before it and the noisy magnitude. Between them short sequential scans over chunk totals. No angle
+//! is ever formed.
 
 use super::{PARALLEL_FROM, Perturb, Spread, check_batch, check_noise_multiplier, reference};
 use crate::Error;
 use crate::clip::Sensitivity;
+use crate::kernels::Level;
 use crate::kernels::elementary::MAX_REDUCED_RADIANS;
-use crate::kernels::rotate::{self, CHUNK, Tail, Work};
-use crate::kernels::{Level, rotate::sum_of_squares};
+use crate::kernels::rotate::{self, CHUNK, Place, Turn, Work};
 use crate::noise::{NoiseSource, Purpose};
-use crate::real::{Real, check_gradient};
+use crate::real::{Real, check_finite, check_length};
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::f64::consts::PI;
@@ -94,7 +95,10 @@ impl<R: Real> Perturb<R> for Geometric {
         noise: &NoiseSource,
         step: u64,
     ) -> Result<(), Error> {
-        check_gradient(mean_gradient, 2)?;
+        check_length(mean_gradient, 2)?;
+        if R::SQUARES_OVERFLOW_F64 {
+            check_finite(mean_gradient)?;
+        }
         let angle_std = self.angle_std(mean_gradient.len());
         let scale = match square_scale(mean_gradient) {
             // No normal exceeds 9.5 standard deviations.
@@ -105,8 +109,12 @@ impl<R: Real> Perturb<R> for Geometric {
                 return Ok(());
             }
         };
-        let tails = tails(mean_gradient, scale);
-        let norm = tails.squares.sqrt() / scale;
+        let mut places = places(mean_gradient, scale);
+        // Where squares do not overflow, their sum says whether every coordinate is finite.
+        if !places[0].from.is_finite() {
+            check_finite(mean_gradient)?;
+        }
+        let norm = places[0].from.sqrt() / scale;
         let magnitude_noise =
             self.magnitude_std * noise.stream(Purpose::Magnitude, step, 0)?.normal();
         let magnitude = norm + magnitude_noise;
@@ -114,49 +122,63 @@ impl<R: Real> Perturb<R> for Geometric {
             return Err(Error::NormOverflow);
         }
         // An address out of range must not leave half a release behind.
-        noise.stream(Purpose::Angles, step, (tails.after.len() - 1) as u64)?;
+        noise.stream(Purpose::Angles, step, (places.len() - 1) as u64)?;
 
         let level = Level::best();
-        let turn = |(index, chunk): (usize, &mut [R])| {
+        let last = mean_gradient.len() - 1;
+        let last_is_negative = mean_gradient[last].to_f64() < 0.0;
+        let turn = Turn { scale, angle_std };
+        let turn_chunk = |(index, (chunk, place)): (usize, (&mut [R], &mut Place))| {
             with_work(|work| {
                 let angles = &mut work.noise[..chunk.len()];
                 noise.stream(Purpose::Angles, step, index as u64)?.fill_normals(angles);
-                angles.iter_mut().for_each(|n| *n *= angle_std);
-                load(chunk, scale, &mut work.gradient);
-                let sines = rotate::turn_chunk(level, work, chunk.len(), tails.after[index]);
-                for (g, turned) in chunk.iter_mut().zip(&work.turned) {
-                    *g = R::from_f64(*turned);
+                // The last coordinate has no angle, and the sign of the last angle is its own.
+                let at = |coordinate: usize| coordinate.checked_sub(index * CHUNK);
+                if let Some(n) = at(last).and_then(|at| angles.get_mut(at)) {
+                    *n = 0.0;
                 }
-                Ok(sines)
+                if let Some(n) = at(last - 1).and_then(|at| angles.get_mut(at))
+                    && last_is_negative
+                {
+                    *n = -*n;
+                }
+                place.sines = rotate::turn_chunk(level, work, chunk, turn, *place);
+                Ok(())
             })
         };
         let parallel = mean_gradient.len() >= PARALLEL_FROM;
-        let sines: Vec<f64> = if parallel {
-            let chunks = mean_gradient.par_chunks_mut(CHUNK).enumerate();
-            chunks.map(turn).collect::<Result<_, Error>>()?
-        } else {
-            let chunks = mean_gradient.chunks_mut(CHUNK).enumerate();
-            chunks.map(turn).collect::<Result<_, Error>>()?
-        };
-
+        let threads = if parallel { rayon::current_num_threads() } else { 1 };
         // The length of each chunk's unit vector: the magnitude times all sines before it.
         let mut length = magnitude;
-        let mut lengths = Vec::with_capacity(sines.len());
-        for sines in sines {
-            lengths.push(length);
-            length *= sines;
-        }
-        let stretch = |(chunk, length): (&mut [R], &f64)| {
-            chunk.iter_mut().for_each(|g| *g = R::from_f64(g.to_f64() * length));
-        };
-        if parallel {
-            mean_gradient.par_chunks_mut(CHUNK).zip(&lengths).for_each(stretch);
-        } else {
-            mean_gradient.chunks_mut(CHUNK).zip(&lengths).for_each(stretch);
+        let groups = mean_gradient.chunks_mut(threads * GROUP * CHUNK);
+        for (group, (gradient, places)) in
+            groups.zip(places.chunks_mut(threads * GROUP)).enumerate()
+        {
+            let first = group * threads * GROUP;
+            let turn = |(index, (chunk, place))| turn_chunk((first + index, (chunk, place)));
+            if parallel {
+                gradient.par_chunks_mut(CHUNK).zip(&mut *places).enumerate().try_for_each(turn)?;
+            } else {
+                gradient.chunks_mut(CHUNK).zip(&mut *places).enumerate().try_for_each(turn)?;
+            }
+            for place in &mut *places {
+                (place.length, length) = (length, length * place.sines);
+            }
+            let stretch = |(chunk, place): (&mut [R], &mut Place)| {
+                rotate::stretch(level, chunk, place.length)
+            };
+            if parallel {
+                gradient.par_chunks_mut(CHUNK).zip(places).for_each(stretch);
+            } else {
+                gradient.chunks_mut(CHUNK).zip(places).for_each(stretch);
+            }
         }
         Ok(())
     }
 }
+
+/// Chunks a thread turns before it stretches them: they are in its cache still.
+const GROUP: usize = 128;
 
 thread_local! {
     /// A chunk's arrays, kept for the next call: making them anew costs as much as a small gradient.
@@ -189,42 +211,26 @@ fn square_scale<R: Real>(gradient: &[R]) -> Option<f64> {
     (exponent > -1022 && exponent < 1022 && smallest > largest * 1e-140).then_some(scale)
 }
 
-/// What follows each chunk, and Σ g² of all, in scaled units.
-struct Tails {
-    after: Vec<Tail>,
-    squares: f64,
-}
-
-fn tails<R: Real>(gradient: &[R], scale: f64) -> Tails {
+/// Σ g² from each chunk on and behind it, in scaled units.
+fn places<R: Real>(gradient: &[R], scale: f64) -> Vec<Place> {
     let level = Level::best();
-    let chunk_squares = |chunk: &[R]| {
-        with_work(|work| {
-            load(chunk, scale, &mut work.gradient);
-            sum_of_squares(level, &work.gradient[..chunk.len()])
-        })
+    let of_chunk = |chunk: &[R]| Place {
+        from: rotate::sum_of_squares(level, chunk, scale),
+        ..Place::default()
     };
-    let totals: Vec<f64> = if gradient.len() < PARALLEL_FROM {
-        gradient.chunks(CHUNK).map(chunk_squares).collect()
+    let mut places: Vec<Place> = if gradient.len() < PARALLEL_FROM {
+        gradient.chunks(CHUNK).map(of_chunk).collect()
     } else {
-        gradient.par_chunks(CHUNK).map(chunk_squares).collect()
+        gradient.par_chunks(CHUNK).map(of_chunk).collect()
     };
-    let mut after = vec![Tail::End; totals.len()];
-    let mut squares: f64 = 0.0;
-    for (index, total) in totals.iter().enumerate().rev() {
-        let end = (index + 1) * CHUNK;
-        if end < gradient.len() {
-            let only_one_follows = end + 1 == gradient.len();
-            let last = gradient[gradient.len() - 1].to_f64() * scale;
-            let radius = if only_one_follows { last } else { squares.sqrt() };
-            after[index] = Tail::Follows { squares, radius };
-        }
-        squares += total;
+    let mut squares = 0.0;
+    for place in places.iter_mut().rev() {
+        (place.after, place.least) = (squares, squares);
+        squares += place.from;
+        place.from = squares;
     }
-    Tails { after, squares }
-}
-
-fn load<R: Real>(chunk: &[R], scale: f64, buffer: &mut [f64; CHUNK]) {
-    for (value, g) in buffer.iter_mut().zip(chunk) {
-        *value = g.to_f64() * scale;
+    if let (Some(place), Some(last)) = (places.last_mut(), gradient.last()) {
+        place.least = (last.to_f64() * scale).powi(2);
     }
+    places
 }
