@@ -107,20 +107,20 @@ impl Grid {
     /// a and b of a cut weight, for a linear layer with these factors. Split so that u and y have the
     /// same root mean square, which makes the error of truncation smallest, unless an `i16` would
     /// overflow.
+    ///
+    /// Without branches, so that it runs on vectors of records.
+    #[inline(always)]
     pub(crate) fn factor_scales(&self, weight: f64, x: &Factor, dy: &Factor) -> (f32, f32) {
         let product = weight.abs() / self.bound * f64::from(1u32 << Self::BITS) * SHRINK;
-        if product == 0.0 || x.squares == 0.0 || dy.squares == 0.0 {
-            return (0.0, 0.0);
-        }
         let (most_a, most_b) = (LARGEST_FACTOR / x.largest, LARGEST_FACTOR / dy.largest);
         let balanced = (product * (dy.mean_square() / x.mean_square()).sqrt()).sqrt();
         // b at its limit leaves a = product/b, which its own limit may cut again: both only shorten.
-        let a = usable(balanced.max(product / most_b).min(most_a));
-        if a == 0.0 {
-            return (0.0, 0.0);
-        }
-        let b = usable((product / f64::from(a)).min(most_b));
-        (a, if weight < 0.0 { -b } else { b })
+        let a = usable(smaller(larger(balanced, product / most_b), most_a));
+        let b = usable(smaller(product / f64::from(a), most_b));
+        let b = if weight < 0.0 { -b } else { b };
+        // Of what is 0 the quotients above mean nothing.
+        let zero = (product == 0.0) | (x.squares == 0.0) | (dy.squares == 0.0) | (a == 0.0);
+        (if zero { 0.0 } else { a }, if zero { 0.0 } else { b })
     }
 }
 
@@ -135,20 +135,32 @@ pub(crate) struct Factor {
 }
 
 impl Factor {
+    #[inline(always)]
     fn mean_square(&self) -> f64 {
         self.squares / self.len as f64
     }
 }
 
 /// A scale as single precision within the range where its rounding is relative.
+#[inline(always)]
 fn usable(scale: f64) -> f32 {
-    match scale.abs() {
-        size if size >= 1.0 / LARGEST_SCALE => scale.clamp(-LARGEST_SCALE, LARGEST_SCALE) as f32,
-        _ => 0.0,
-    }
+    let cut = larger(smaller(scale, LARGEST_SCALE), -LARGEST_SCALE) as f32;
+    if scale.abs() >= 1.0 / LARGEST_SCALE { cut } else { 0.0 }
+}
+
+/// Of two numbers; one comparison each, which `max` and `min`, minding NaN, are not.
+#[inline(always)]
+fn larger(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
+#[inline(always)]
+fn smaller(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
 }
 
 /// A bound of |u·y| of one record: the rounding of both products is covered by far.
+#[inline(always)]
 pub(crate) fn largest_product((a, b): (f32, f32), x: &Factor, dy: &Factor) -> u64 {
     let (u, y) = (f64::from(a) * x.largest, f64::from(b.abs()) * dy.largest);
     (u * y * (1.0 + 1e-6)) as u64 + 1

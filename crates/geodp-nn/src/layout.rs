@@ -104,6 +104,12 @@ impl Layout {
         (packed, ranges)
     }
 
+    /// The first step's layer, if it is linear; nothing but it reads the inputs then, except backward.
+    pub(crate) fn input_linear(&self) -> Option<(&Linear, &Step)> {
+        let step = self.steps.first().filter(|step| step.input == 0)?;
+        Some((step.linear()?, step))
+    }
+
     /// The linear layers in order, each with its step.
     pub(crate) fn linear_steps(&self) -> impl Iterator<Item = (&Linear, &Step)> {
         self.steps.iter().filter_map(|step| Some((step.linear()?, step)))

@@ -46,6 +46,17 @@ pub use presets::ResnetSpec;
 pub use spec::NetworkSpec;
 pub use split_mix::{SplitMix64, permutation};
 
+/// A sample's input as it is stored, [`Samples::input_len`] values of it.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum StoredInput<'a> {
+    /// The input itself.
+    Floats(&'a [f32]),
+    /// p·a + b of each byte p, rounded after each operation: one pair (a, b) for all, or one for each of
+    /// as many parts of equal length.
+    Bytes(&'a [u8], &'a [(f32, f32)]),
+}
+
 /// Where samples come from. Inputs are normalised already; reading must be cheap, as every sample
 /// of a batch is read once for each pass.
 pub trait Samples: Sync {
@@ -62,6 +73,12 @@ pub trait Samples: Sync {
 
     /// Writes the input of sample `index` into `out`, which has [`Self::input_len`] places.
     fn read_input(&self, index: usize, out: &mut [f32]);
+
+    /// The same input as it is stored, for the engine to read by itself, which is faster. Without an
+    /// answer, and that is the default, it calls [`Self::read_input`], which must give the same bits.
+    fn stored_input(&self, _index: usize) -> Option<StoredInput<'_>> {
+        None
+    }
 
     /// Its class, from 0.
     fn label(&self, index: usize) -> u32;

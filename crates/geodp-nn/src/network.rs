@@ -329,6 +329,7 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::StoredInput;
     use crate::layers::LayerSpec;
     use crate::presets::ResnetSpec;
 
@@ -406,6 +407,81 @@ mod tests {
             let expected = run(Isa::Portable);
             for isa in Isa::available() {
                 assert!(run(isa) == expected, "{isa:?} differs from plain Rust: {spec:?}");
+            }
+        }
+    }
+
+    /// Bytes and floats handed out as they are stored, or by copying.
+    struct Kept {
+        bytes: Vec<u8>,
+        floats: Vec<f32>,
+        affine: Vec<(f32, f32)>,
+        len: usize,
+        by: By,
+    }
+
+    #[derive(Clone, Copy)]
+    enum By {
+        Copy,
+        Floats,
+        Bytes,
+        Turns,
+    }
+
+    impl Samples for Kept {
+        fn len(&self) -> usize {
+            self.floats.len() / self.len
+        }
+        fn input_len(&self) -> usize {
+            self.len
+        }
+        fn read_input(&self, index: usize, out: &mut [f32]) {
+            out.copy_from_slice(&self.floats[index * self.len..][..self.len]);
+        }
+        fn stored_input(&self, index: usize) -> Option<StoredInput<'_>> {
+            let bytes = &self.bytes[index * self.len..][..self.len];
+            let floats = &self.floats[index * self.len..][..self.len];
+            match (self.by, index % 3) {
+                (By::Copy, _) | (By::Turns, 0) => None,
+                (By::Floats, _) | (By::Turns, 1) => Some(StoredInput::Floats(floats)),
+                _ => Some(StoredInput::Bytes(bytes, &self.affine)),
+            }
+        }
+        fn label(&self, index: usize) -> u32 {
+            index as u32 % 2
+        }
+    }
+
+    #[test]
+    fn stored_inputs_are_those_that_copying_gives() {
+        let specs = specs().into_iter().chain([3, 16, 18].map(|n| NetworkSpec::logistic(n, 2)));
+        for spec in specs {
+            let len = spec.build().unwrap().input_len();
+            let channels = if spec.input.len() == 3 { spec.input[0] } else { 1 };
+            let affine: Vec<(f32, f32)> =
+                (0..channels).map(|c| (0.007 + 0.001 * c as f32, -0.3 - c as f32)).collect();
+            let bytes: Vec<u8> = (0..70 * len).map(|at| (at * at * 31 + at) as u8).collect();
+            let of = |(at, byte): (usize, &u8)| {
+                let (a, b) = affine[at % len / (len / channels)];
+                f32::from(*byte) * a + b
+            };
+            let floats: Vec<f32> = bytes.iter().enumerate().map(of).collect();
+            let batch: Vec<u32> = (0..69).rev().collect();
+            let run = |isa, by| {
+                let network = spec.build_for(isa).unwrap();
+                let (bytes, floats, affine) = (bytes.clone(), floats.clone(), affine.clone());
+                let samples = Kept { bytes, floats, affine, len, by };
+                let (grid, mut sum) = (Grid::new(0.3).unwrap(), vec![0; network.dim()]);
+                let clip = |_: usize, norm: f64| (0.3 / norm).min(1.0);
+                let weights = network.init(5);
+                let outcome = network.exact_sum(&weights, &samples, &batch, &clip, grid, &mut sum);
+                (sum, outcome.unwrap())
+            };
+            let expected = run(Isa::Portable, By::Copy);
+            for isa in Isa::available() {
+                for by in [By::Copy, By::Floats, By::Bytes, By::Turns] {
+                    assert!(run(isa, by) == expected, "{isa:?}, {}: {spec:?}", by as u8);
+                }
             }
         }
     }

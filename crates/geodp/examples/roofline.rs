@@ -33,16 +33,29 @@ fn multiply_adds<const L: usize>(repeats: usize) -> f32 {
 
 #[cfg(target_arch = "x86_64")]
 mod compiled {
-    use super::{LANES, multiply_adds};
+    use super::{CHAINS, LANES, multiply_adds};
+    use core::arch::x86_64::*;
+    use std::hint::black_box;
 
     #[target_feature(enable = "avx2,fma")]
     fn avx2(repeats: usize) -> f32 {
         multiply_adds::<LANES>(repeats)
     }
 
+    /// With intrinsics, because the compiler makes gathers and scatters of plain arrays here.
     #[target_feature(enable = "avx512f")]
     fn avx512(repeats: usize) -> f32 {
-        multiply_adds::<{ 2 * LANES }>(repeats)
+        let factor = black_box(_mm512_set1_ps(0.999_999));
+        let addend = black_box(_mm512_set1_ps(1e-6));
+        let mut chains = black_box([_mm512_set1_ps(1.0); CHAINS]);
+        for _ in 0..repeats {
+            for at in 0..CHAINS {
+                chains[at] = _mm512_fmadd_ps(chains[at], factor, addend);
+            }
+        }
+        let total =
+            black_box(chains).into_iter().fold(_mm512_setzero_ps(), |a, b| _mm512_add_ps(a, b));
+        _mm512_reduce_add_ps(total)
     }
 
     /// Lanes that the widest registers hold, and the loop over them.

@@ -7,7 +7,7 @@
 //! is the name of one of ours or a file that describes one.
 
 use geodp_mechanism::{Clip, ExactGaussian, Gaussian, NoiseSource, Perturb, PerturbSum};
-use geodp_nn::{Grid, Network, NetworkSpec, ResnetSpec, Samples};
+use geodp_nn::{Grid, Network, NetworkSpec, ResnetSpec, Samples, StoredInput};
 use std::time::Instant;
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
@@ -30,6 +30,8 @@ enum Inputs {
 /// as many as fit 2²⁶ values.
 const SAMPLES: usize = 16384;
 const VALUES: usize = 1 << 26;
+/// What images are scaled by.
+const AFFINE: (f32, f32) = (1.0 / 255.0 / 0.3081, -0.1307 / 0.3081);
 
 impl Synthetic {
     fn new(spec: &NetworkSpec, network: &Network, batch: usize) -> Self {
@@ -66,11 +68,18 @@ impl Samples for Synthetic {
         match &self.inputs {
             Inputs::Bytes(bytes) => {
                 for (out, byte) in out.iter_mut().zip(&bytes[place]) {
-                    *out = f32::from(*byte) * (1.0 / 255.0 / 0.3081) - 0.1307 / 0.3081;
+                    *out = f32::from(*byte) * AFFINE.0 + AFFINE.1;
                 }
             }
             Inputs::Floats(floats) => out.copy_from_slice(&floats[place]),
         }
+    }
+    fn stored_input(&self, index: usize) -> Option<StoredInput<'_>> {
+        let place = index * self.input_len..(index + 1) * self.input_len;
+        Some(match &self.inputs {
+            Inputs::Bytes(bytes) => StoredInput::Bytes(&bytes[place], &[AFFINE]),
+            Inputs::Floats(floats) => StoredInput::Floats(&floats[place]),
+        })
     }
     fn label(&self, index: usize) -> u32 {
         (index as u32).wrapping_mul(2_654_435_761) % self.classes

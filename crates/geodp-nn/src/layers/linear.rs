@@ -15,6 +15,7 @@ use crate::layout::{Builder, Place, Value};
 use crate::parameter::Start;
 use crate::simd::{Kernel, Vector};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// y = W·x + b of a flat input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,9 +63,14 @@ pub(crate) struct Linear {
     pub(crate) bias: bool,
 }
 
-/// Rows of register tiles: at most twelve accumulators.
+/// Rows of register tiles: at most twelve accumulators, or 24 where there are registers for them.
 const fn tile_rows<V: Vector>() -> &'static [usize] {
-    if V::PARTS == 1 { &[12, 8, 4, 2, 1] } else { &[3, 2, 1] }
+    match (V::PARTS, V::REGISTERS > 16) {
+        (1, false) => &[12, 8, 4, 2, 1],
+        (1, true) => &[24, 12, 8, 4, 2, 1],
+        (_, false) => &[3, 2, 1],
+        (_, true) => &[6, 4, 3, 2, 1],
+    }
 }
 
 fn pack_tiles<V: Vector>(
@@ -83,6 +89,20 @@ fn pack_tiles<V: Vector>(
 }
 
 impl Linear {
+    /// Forward of some of the inputs, of which `x` has the values; the first must come first, and what
+    /// waits in `y` is gone on with, so that the order of additions is that of all at once.
+    #[inline(always)]
+    pub(crate) fn forward_part<V: Vector>(
+        &self,
+        inputs: Range<usize>,
+        packed: &[f32],
+        x: &[V],
+        y: &mut [V],
+    ) {
+        let (tiles, rest) = packed.split_at(self.inputs * self.outputs);
+        product(tiles, inputs, self.inputs, &rest[..self.outputs], x, y);
+    }
+
     /// How many biases: outputs or none.
     pub(crate) fn biases(&self) -> usize {
         if self.bias { self.outputs } else { 0 }
@@ -101,8 +121,7 @@ impl Layer for Linear {
 
     #[inline(always)]
     fn forward<V: Vector>(&self, io: Forward<'_, V>) {
-        let (tiles, rest) = io.packed.split_at(self.inputs * self.outputs);
-        product(tiles, &rest[..self.outputs], io.x, io.y);
+        self.forward_part(0..self.inputs, io.packed, io.x, io.y);
     }
 
     /// dx; and the gradients of W and b only where they are wanted in the lanes, which is for units of
@@ -122,40 +141,59 @@ impl Layer for Linear {
         }
         if let Some(dx) = io.dx {
             let transposed = &io.packed[self.inputs * self.outputs + self.outputs..];
-            product(transposed, &[], io.dy, dx);
+            product(transposed, 0..self.outputs, self.outputs, &[], io.dy, dx);
         }
     }
 }
 
-/// `y = M·x + start`, M in packed tiles; `start` empty for none.
+/// `y = M·x + start`, M in packed tiles of `all` columns; `start` empty for none. Of the columns `part`,
+/// unless they are the first, it is `y += M·x`.
 #[inline(always)]
-fn product<V: Vector>(tiles: &[f32], start: &[f32], x: &[V], y: &mut [V]) {
+fn product<V: Vector>(
+    tiles: &[f32],
+    part: Range<usize>,
+    all: usize,
+    start: &[f32],
+    x: &[V],
+    y: &mut [V],
+) {
     let (mut tiles, mut start, mut y) = (tiles, start, y);
+    let first = part.start == 0;
     for rows in parts_of(y.len(), tile_rows::<V>()) {
-        let (tile, tiles_left) = tiles.split_at(rows * x.len());
+        let (tile, tiles_left) = tiles.split_at(rows * all);
+        let tile = &tile[rows * part.start..rows * part.end];
         let (to, y_left) = y.split_at_mut(rows);
         let from = if start.is_empty() { start } else { start.split_off(..rows).unwrap_or(&[]) };
         macro_rules! rows_of {
             ($($rows:literal)*) => {
                 match rows {
-                    $($rows => product_tile::<V, $rows>(tile, from, x, to),)*
+                    $($rows => product_tile::<V, $rows>(tile, first, from, x, to),)*
                     _ => unreachable!("tile_rows has no other"),
                 }
             };
         }
-        if V::PARTS == 1 {
-            rows_of!(1 2 4 8 12);
-        } else {
-            rows_of!(1 2 3);
+        match const { (V::PARTS, V::REGISTERS > 16) } {
+            (1, false) => rows_of!(1 2 4 8 12),
+            (1, true) => rows_of!(1 2 4 8 12 24),
+            (_, false) => rows_of!(1 2 3),
+            (_, true) => rows_of!(1 2 3 4 6),
         }
         (tiles, y) = (tiles_left, y_left);
     }
 }
 
 #[inline(always)]
-fn product_tile<V: Vector, const ROWS: usize>(tile: &[f32], start: &[f32], x: &[V], y: &mut [V]) {
+fn product_tile<V: Vector, const ROWS: usize>(
+    tile: &[f32],
+    first: bool,
+    start: &[f32],
+    x: &[V],
+    y: &mut [V],
+) {
     let mut sums = [V::zero(); ROWS];
-    if let Some(start) = start.first_chunk::<ROWS>() {
+    if !first {
+        sums.copy_from_slice(&y[..ROWS]);
+    } else if let Some(start) = start.first_chunk::<ROWS>() {
         for row in 0..ROWS {
             sums[row] = V::splat(start[row]);
         }

@@ -1,19 +1,27 @@
 //! Exact sums of a linear layer's gradients: Σ_i y_i·u_iᵀ over the records of a chunk, u and y 16-bit
 //! factors of each record's gradient (see [`crate::grid`]).
 //!
-//! Products are added in `i32`, sixteen records to a step, and moved to `i64` before any of them can
+//! Products are added in `i32`, a register of records to a step, and moved to `i64` before any of them can
 //! overflow: [`groups`] cuts the chunk by a bound of each record's largest product. Mostly one group
 //! is enough; at worst each step is a group of its own, and its pair of products fits by itself.
 
 #![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
 
 use super::parts::parts_of;
-use crate::simd::{Kernel, Quantise, SHORTS, Vector};
+use crate::simd::{Kernel, Quantise, Vector};
 use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Columns of a register tile; features are padded to a multiple of it.
 const COLUMNS: usize = 4;
+/// Rows of a register tile at most.
+const MOST_ROWS: usize = 5;
+
+/// Rows of register tiles: twelve sums, or twenty where there are registers for them.
+const fn tile_rows<V: Vector>() -> &'static [usize] {
+    if V::REGISTERS > 16 { &[5, 3, 1] } else { &[3, 1] }
+}
+
 /// Outputs whose y over a chunk stay in the L1 cache while all u pass.
 const PANEL: usize = 24;
 
@@ -55,7 +63,7 @@ impl Shorts {
 }
 
 impl Factors {
-    /// For `records` records, a multiple of [`SHORTS`].
+    /// For `records` records, a multiple of a register's.
     pub(crate) fn new(inputs: usize, outputs: usize, records: usize) -> Self {
         // An odd number of cache lines, so that features do not meet in the same few cache sets.
         let room = records.next_multiple_of(2 * LINE) + LINE;
@@ -79,27 +87,27 @@ impl Factors {
     /// `sum += Σ y·uᵀ` over the first `records` records.
     pub(crate) fn multiply<V: Vector>(&mut self, records: usize, sum: &mut [i64]) {
         // The last step's places without a record hold what was there before.
-        let end = records.next_multiple_of(SHORTS);
+        let end = records.next_multiple_of(V::SHORTS);
         for y in self.y.get_mut().chunks_exact_mut(self.room).take(self.outputs) {
             y[records..end].fill(0);
         }
         self.products[records..end].fill(0);
-        for group in groups(&self.products[..end]) {
-            let range = group.start * SHORTS..group.end * SHORTS;
+        for group in groups(&self.products[..end], V::SHORTS) {
+            let range = group.start * V::SHORTS..group.end * V::SHORTS;
             let vector = PhantomData::<V>;
             V::run(Products { factors: self, range, sum, vector });
         }
     }
 }
 
-/// Steps of [`SHORTS`] records whose products can be added in `i32`. A lane receives two products a
+/// Steps of so many records whose products can be added in `i32`. A lane receives two products a
 /// step, so Σ over steps of twice the largest must stay below 2³¹; a single step always fits, because
 /// |u·y| < 2³⁰.
-fn groups(products: &[u64]) -> Vec<Range<usize>> {
+fn groups(products: &[u64], records: usize) -> Vec<Range<usize>> {
     let mut groups = Vec::new();
     let (mut first, mut total) = (0, 0);
-    let steps = products.len() / SHORTS;
-    for (step, products) in products.chunks_exact(SHORTS).enumerate() {
+    let steps = products.len() / records;
+    for (step, products) in products.chunks_exact(records).enumerate() {
         let largest = 2 * products.iter().copied().max().unwrap_or(0);
         if step > first && total + largest >= 1 << 31 {
             groups.push(first..step);
@@ -150,10 +158,13 @@ impl<V: Vector> Kernel for Products<'_, V> {
             for column in (0..inputs).step_by(COLUMNS) {
                 let columns = COLUMNS.min(inputs - column);
                 let mut row = panel;
-                for rows in parts_of(PANEL.min(outputs - panel), &[3, 1]) {
+                for rows in parts_of(PANEL.min(outputs - panel), tile_rows::<V>()) {
                     let (y, u) = (&y[row * room..], &u[column * room..]);
-                    let mut totals = [[0; COLUMNS]; 3];
+                    let mut totals = [[0; COLUMNS]; MOST_ROWS];
                     match rows {
+                        5 if V::REGISTERS > 16 => {
+                            tile::<V, 5>(y, u, room, self.range.clone(), &mut totals);
+                        }
                         3 => tile::<V, 3>(y, u, room, self.range.clone(), &mut totals),
                         _ => tile::<V, 1>(y, u, room, self.range.clone(), &mut totals),
                     }
@@ -177,7 +188,7 @@ fn tile<V: Quantise, const ROWS: usize>(
     u: &[i16],
     room: usize,
     range: Range<usize>,
-    totals: &mut [[i64; COLUMNS]; 3],
+    totals: &mut [[i64; COLUMNS]; MOST_ROWS],
 ) {
     let (mut ys, mut us) = ([&y[..0]; ROWS], [&u[..0]; COLUMNS]);
     for r in 0..ROWS {
@@ -187,7 +198,7 @@ fn tile<V: Quantise, const ROWS: usize>(
         us[c] = &u[c * room..][range.clone()];
     }
     let mut sums = [[V::pairs_zero(); COLUMNS]; ROWS];
-    for at in (0..range.len()).step_by(SHORTS) {
+    for at in (0..range.len()).step_by(V::SHORTS) {
         for r in 0..ROWS {
             let y = V::shorts_load(&ys[r][at..]);
             for c in 0..COLUMNS {
@@ -203,16 +214,15 @@ fn tile<V: Quantise, const ROWS: usize>(
 
 #[cfg(test)]
 mod tests {
-    use super::{Factors, SHORTS, groups};
+    use super::{Factors, groups};
     use crate::simd::portable::Portable;
     #[cfg(target_arch = "x86_64")]
-    use crate::simd::{Isa, avx2::F32x8};
+    use crate::simd::{Isa, avx2::F32x8, avx512::F32x16};
 
     #[test]
     fn groups_never_overflow_and_cover_every_step() {
         for largest in [0u64, 1, 1 << 20, (1 << 26) - 1, 1 << 26, 1 << 29, 1 << 30] {
-            let products = vec![largest; 8 * SHORTS];
-            let groups = groups(&products);
+            let groups = groups(&[largest; 128], 16);
             let mut next = 0;
             for group in &groups {
                 assert_eq!(group.start, next);
@@ -221,8 +231,8 @@ mod tests {
             }
             assert_eq!(next, 8);
         }
-        assert_eq!(groups(&[1 << 30; 128]).len(), 8);
-        assert_eq!(groups(&[1 << 20; 128]).len(), 1);
+        assert_eq!(groups(&[1 << 30; 128], 32).len(), 4);
+        assert_eq!(groups(&[1 << 20; 128], 16).len(), 1);
     }
 
     /// The largest factors at every place, against plain 128-bit sums.
@@ -247,6 +257,12 @@ mod tests {
             if Isa::available().contains(&Isa::Avx2) {
                 sum.fill(0);
                 factors.multiply::<F32x8>(records, &mut sum);
+                assert_eq!(sum, expected);
+            }
+            #[cfg(target_arch = "x86_64")]
+            if Isa::available().contains(&Isa::Avx512) {
+                sum.fill(0);
+                factors.multiply::<F32x16>(records, &mut sum);
                 assert_eq!(sum, expected);
             }
         }

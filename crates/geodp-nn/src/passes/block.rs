@@ -1,4 +1,4 @@
-//! One block of samples: forward, loss, backward. Norms and weighted sums: `weigh`.
+//! One block of samples: forward, loss, backward. Its inputs: `read`; norms and weighted sums: `weigh`.
 
 use super::Pass;
 use super::workspace::Workspace;
@@ -29,17 +29,21 @@ pub(crate) enum Leave {
 impl<V: Vector> Workspace<V> {
     /// Reads the samples of `batch`, at most one for each lane, and computes the logits.
     pub(crate) fn forward(&mut self, pass: &Pass<'_>, batch: &[u32]) {
-        let len = pass.layout.input_len;
-        self.labels.clear();
-        self.targets.clear();
-        for (row, &index) in self.rows.chunks_exact_mut(len).zip(batch) {
-            pass.samples.read_input(index as usize, row);
-            self.labels.push(pass.samples.label(index as usize));
-            self.targets.push(pass.samples.target(index as usize));
-        }
-        self.rows[batch.len() * len..].fill(0.0);
-        V::run(Transpose { rows: &self.rows, len, out: &mut self.values[0] });
-        for (step, packed) in pass.layout.steps.iter().zip(&pass.packed_of) {
+        self.of_input = None;
+        let done = self.read(pass, batch, false);
+        self.run_steps(pass, done);
+    }
+
+    /// [`Workspace::forward`] for [`super::tally::Tally::add`], which wants the inputs measured: cheap while
+    /// they are at hand.
+    pub(crate) fn forward_measured(&mut self, pass: &Pass<'_>, batch: &[u32]) {
+        let done = self.read(pass, batch, true);
+        self.run_steps(pass, done);
+    }
+
+    /// All steps but the first `done`.
+    fn run_steps(&mut self, pass: &Pass<'_>, done: usize) {
+        for (step, packed) in pass.layout.steps.iter().zip(&pass.packed_of).skip(done) {
             let mut y = take(&mut self.values[step.output]);
             let x: &[V] = &self.values[step.input];
             let packed = &pass.packed[packed.clone()];
@@ -218,21 +222,6 @@ impl<V: Vector> Workspace<V> {
         let source = take(&mut self.buffers[from]);
         V::run(AddInto { from: &source[..len], to: &mut self.buffers[to][..len] });
         self.buffers[from] = source;
-    }
-}
-
-/// `out[feature]` from `rows[lane][feature]`.
-struct Transpose<'a, V> {
-    rows: &'a [f32],
-    len: usize,
-    out: &'a mut [V],
-}
-
-impl<V: Vector> Kernel for Transpose<'_, V> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        V::transpose(self.rows, self.len, self.out);
     }
 }
 

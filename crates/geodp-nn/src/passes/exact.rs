@@ -3,7 +3,7 @@
 
 use super::batch::Passes;
 use super::block::Leave;
-use super::tally::{CHUNK_RECORDS, Tally};
+use super::tally::Tally;
 use super::workspace::Workspace;
 use super::{Pass, WeightOf};
 use crate::grid::Grid;
@@ -68,10 +68,13 @@ impl<'a, V: Vector> Tallies<'a, V> {
     }
 }
 
-/// Records of each piece but the last: whole blocks, at most a chunk.
+/// Records of a piece at most.
+const PIECE_RECORDS: usize = 128;
+
+/// Records of each piece but the last: whole blocks.
 fn piece_len(batch: usize, lanes: usize) -> usize {
     let pieces = PIECES * rayon::current_num_threads();
-    batch.div_ceil(pieces).next_multiple_of(lanes).clamp(lanes, CHUNK_RECORDS)
+    batch.div_ceil(pieces).next_multiple_of(lanes).clamp(lanes, PIECE_RECORDS)
 }
 
 impl<V: Vector> Passes<V> {
@@ -112,7 +115,7 @@ fn piece<V: Vector>(
     let mut correct = 0;
     for (block, batch) in batch.chunks(V::LANES).enumerate() {
         let place = block * V::LANES..block * V::LANES + batch.len();
-        workspace.forward(pass, batch);
+        workspace.forward_measured(pass, batch);
         correct += workspace.loss(pass, &mut losses[place.clone()], None);
         workspace.backward(pass, Leave::Block);
         let weight_of = |lane, norm| (goal.weight_of)(first + place.start + lane, norm);

@@ -1,4 +1,4 @@
-//! Passes over a batch: [`block`] for one block of samples, [`weigh`] for its norms and weighted sum,
+//! Passes over a batch: [`block`] for one block of samples, [`read`] for its inputs, [`weigh`] for its norms and weighted sum,
 //! [`rows`] for its gradients one by one, [`workspace`] for what it works in, [`batch`] for chunks,
 //! stripes and threads. Sums of integers go through [`tally`] and [`exact`] instead of
 //! [`weigh`] and stripes; sums over units of several rows through [`units`].
@@ -6,6 +6,7 @@
 pub(crate) mod batch;
 mod block;
 pub(crate) mod exact;
+mod read;
 mod rows;
 mod tally;
 mod units;

@@ -11,11 +11,14 @@ use super::workspace::Workspace;
 use crate::grid::{Factor, Grid, LANE_RECORDS, LANE_SHIFT, largest_product};
 use crate::layers::linear_exact::Factors;
 use crate::layout::Layout;
-use crate::simd::{Kernel, MOST_LANES, Vector, squares_and_largest, sum_of_squares};
+use crate::simd::{Kernel, MOST_LANES, Measuring, Vector, sum_of_squares};
 use std::marker::PhantomData;
 
-/// Records of a chunk; a multiple of the most lanes.
-pub(crate) const CHUNK_RECORDS: usize = 128;
+/// Records of a chunk, a multiple of the most lanes: the longer, the less adding up over lanes costs; of
+/// wide layers fewer, so that their factors stay in the L2 cache.
+const CHUNK_RECORDS: [usize; 2] = [256, 128];
+/// Inputs from which on a layer is wide.
+const WIDE_INPUTS: usize = 1024;
 
 /// Sums of truncated gradients.
 pub(crate) struct Tally<V: Vector> {
@@ -29,8 +32,9 @@ pub(crate) struct Tally<V: Vector> {
     factors: Vec<Factors>,
     /// ‖x‖ and ‖dy‖ of each linear layer for one block.
     measured: Vec<(Measured, Measured)>,
-    /// Records of the chunk so far, in whole blocks.
+    /// Records of the chunk so far, in whole blocks, and at most.
     records: usize,
+    chunk: usize,
     sum: Vec<i64>,
     vector: PhantomData<V>,
 }
@@ -48,6 +52,7 @@ impl Measured {
         Self { squares: [0.0; MOST_LANES], largest: [0.0; MOST_LANES], len }
     }
 
+    #[inline(always)]
     fn lane(&self, lane: usize) -> Factor {
         let (squares, largest) = (self.squares[lane], f64::from(self.largest[lane]));
         Factor { squares, largest, len: self.len }
@@ -60,9 +65,10 @@ impl<V: Vector> Tally<V> {
 
     pub(crate) fn new(layout: &Layout) -> Self {
         let biases: usize = layout.linear_steps().map(|(layer, _)| layer.biases()).sum();
+        let wide = layout.linear_steps().any(|(layer, _)| layer.inputs >= WIDE_INPUTS);
+        let chunk = CHUNK_RECORDS[usize::from(wide)];
         let linear = layout.linear_steps();
-        let factors =
-            linear.map(|(layer, _)| Factors::new(layer.inputs, layer.outputs, CHUNK_RECORDS));
+        let factors = linear.map(|(layer, _)| Factors::new(layer.inputs, layer.outputs, chunk));
         let measured = layout
             .linear_steps()
             .map(|(layer, _)| (Measured::new(layer.inputs), Measured::new(layer.outputs)));
@@ -74,6 +80,7 @@ impl<V: Vector> Tally<V> {
             factors: factors.collect(),
             measured: measured.collect(),
             records: 0,
+            chunk,
             sum: vec![0; layout.dim],
             vector: PhantomData,
         }
@@ -123,7 +130,7 @@ impl<V: Vector> Tally<V> {
         if self.blocks == Self::MOST_BLOCKS {
             self.fold(pass.layout);
         }
-        if self.records + V::LANES > CHUNK_RECORDS {
+        if self.records + V::LANES > self.chunk {
             self.multiply(pass.layout);
         }
     }
@@ -175,8 +182,10 @@ impl<V: Vector> Tally<V> {
         V::run(Squares { values: &workspace.lane_gradient, squares: &mut squares });
         for (at, (layer, step)) in pass.layout.linear_steps().enumerate() {
             let (of_x, of_dy) = &mut self.measured[at];
-            V::run(Measure { values: &workspace.values[step.input], to: of_x });
-            V::run(Measure { values: &workspace.linear[at].1[..layer.outputs], to: of_dy });
+            let known = workspace.of_input.as_ref().filter(|_| step.input == 0);
+            V::run(Measure { values: &workspace.values[step.input], known, to: of_x });
+            let dy = &workspace.linear[at].1[..layer.outputs];
+            V::run(Measure { values: dy, known: None, to: of_dy });
             let bias = if layer.bias { 1.0 } else { 0.0 };
             for (lane, square) in squares[..V::LANES].iter_mut().enumerate() {
                 *square += of_dy.squares[lane] * (of_x.squares[lane] + bias);
@@ -208,12 +217,7 @@ impl<V: Vector> Tally<V> {
             let (of_x, of_dy) = &self.measured[at];
             let (mut a, mut b) = ([0.0; MOST_LANES], [0.0; MOST_LANES]);
             let products = &mut self.factors[at].products_mut()[self.records..][..V::LANES];
-            for lane in 0..V::LANES {
-                let (x, dy) = (of_x.lane(lane), of_dy.lane(lane));
-                let scales = grid.factor_scales(weights[lane], &x, &dy);
-                (a[lane], b[lane]) = scales;
-                products[lane] = largest_product(scales, &x, &dy);
-            }
+            V::run(FactorScales { grid, weights, of_x, of_dy, a: &mut a, b: &mut b, products });
             let x = (&workspace.values[step.input][..], V::load(&a));
             let dy = (&workspace.linear[at].1[..layer.outputs], V::load(&b));
             self.factors[at].store(self.records, x, dy);
@@ -277,9 +281,10 @@ impl<V: Vector> Kernel for Squares<'_, V> {
     }
 }
 
-/// Σ x² and max |x| of each lane.
-struct Measure<'a, V> {
+/// Σ x² and max |x| of each lane, unless they are known.
+struct Measure<'a, V: Vector> {
     values: &'a [V],
+    known: Option<&'a Measuring<V>>,
     to: &'a mut Measured,
 }
 
@@ -287,9 +292,39 @@ impl<V: Vector> Kernel for Measure<'_, V> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let (squares, largest) = squares_and_largest(self.values);
-        V::sums_store(squares, &mut self.to.squares);
-        largest.store(&mut self.to.largest);
+        let Measured { squares, largest, .. } = self.to;
+        match self.known {
+            Some(known) => known.store(squares, largest),
+            None => {
+                let mut measuring = Measuring::<V>::new();
+                measuring.add(self.values);
+                measuring.store(squares, largest);
+            }
+        }
+    }
+}
+
+/// a, b and a bound of |u·y| for each lane.
+struct FactorScales<'a> {
+    grid: &'a Grid,
+    weights: &'a [f64; MOST_LANES],
+    of_x: &'a Measured,
+    of_dy: &'a Measured,
+    a: &'a mut [f32; MOST_LANES],
+    b: &'a mut [f32; MOST_LANES],
+    products: &'a mut [u64],
+}
+
+impl Kernel for FactorScales<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for (lane, product) in self.products.iter_mut().enumerate().take(MOST_LANES) {
+            let (x, dy) = (self.of_x.lane(lane), self.of_dy.lane(lane));
+            let scales = self.grid.factor_scales(self.weights[lane], &x, &dy);
+            (self.a[lane], self.b[lane]) = scales;
+            *product = largest_product(scales, &x, &dy);
+        }
     }
 }
 

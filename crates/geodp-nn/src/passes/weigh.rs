@@ -58,7 +58,7 @@ pub(crate) fn blank<'a, V: Vector>(values: impl IntoIterator<Item = &'a mut V>, 
 }
 
 /// Σ squares of each lane's gradient: in the lanes, and ‖dy‖²·(‖x‖² + 1 for the bias) of linear layers.
-struct LaneSquares<'a, V> {
+struct LaneSquares<'a, V: Vector> {
     workspace: &'a Workspace<V>,
     block: usize,
     room: usize,
@@ -98,7 +98,7 @@ fn block_squares<V: Vector>(values: &[V], block: usize, room: usize) -> V::Sums 
 }
 
 /// Adds weight · gradient of one block.
-struct AddWeighted<'a, V> {
+struct AddWeighted<'a, V: Vector> {
     workspace: &'a mut Workspace<V>,
     block: usize,
     room: usize,

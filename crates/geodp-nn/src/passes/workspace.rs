@@ -1,9 +1,9 @@
 //! What one thread works in, made once and used again for every block.
 
 use crate::layout::Layout;
-use crate::simd::Vector;
+use crate::simd::{Measuring, Vector};
 
-pub(crate) struct Workspace<V> {
+pub(crate) struct Workspace<V: Vector> {
     /// Values and gradients of slots, see [`Layout`].
     pub(crate) values: Vec<Vec<V>>,
     pub(crate) buffers: Vec<Vec<V>>,
@@ -19,6 +19,8 @@ pub(crate) struct Workspace<V> {
     pub(crate) linear_bias: Vec<u8>,
     /// Inputs of one block as they are read, `[lane][feature]`.
     pub(crate) rows: Vec<f32>,
+    /// What `read` measured of the inputs, if it did.
+    pub(crate) of_input: Option<Measuring<V>>,
     pub(crate) labels: Vec<u32>,
     pub(crate) targets: Vec<f32>,
 }
@@ -41,6 +43,7 @@ impl<V: Vector> Workspace<V> {
                 .collect(),
             linear_bias: layout.linear_steps().map(|(layer, _)| u8::from(layer.bias)).collect(),
             rows: vec![0.0; layout.input_len * V::LANES],
+            of_input: None,
             labels: Vec::with_capacity(V::LANES),
             targets: Vec::with_capacity(V::LANES),
         }

@@ -23,6 +23,7 @@ macro_rules! intrinsic {
 impl Vector for F32x8 {
     const LANES: usize = 8;
     const PARTS: usize = 1;
+    const REGISTERS: usize = 16;
     type Sums = (__m256d, __m256d);
     type Part = Self;
 
@@ -55,10 +56,14 @@ impl Vector for F32x8 {
         intrinsic!(_mm256_storeu_ps(to.as_mut_ptr(), self.0));
     }
     #[inline(always)]
-    fn transpose(rows: &[f32], stride: usize, out: &mut [Self]) {
-        let full = out.len() / 8 * 8;
+    fn prefetch<T>(from: &T) {
+        intrinsic!(_mm_prefetch::<_MM_HINT_T0>((&raw const *from).cast()));
+    }
+    #[inline(always)]
+    fn transpose(rows: &[&[f32]], step: usize, out: &mut [Self]) {
+        let full = out.len().div_ceil(step) / 8 * 8;
         for column in (0..full).step_by(8) {
-            let row = |lane: usize| Self::load(&rows[lane * stride + column..]).0;
+            let row = |lane: usize| Self::load(&rows[lane][column..]).0;
             let t = intrinsic!({
                 let pair = |a, b| (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
                 let (a0, a1) = pair(row(0), row(1));
@@ -86,14 +91,14 @@ impl Vector for F32x8 {
                     _mm256_permute2f128_ps::<0x31>(b[3], b[7]),
                 ]
             });
-            for (out, value) in out[column..column + 8].iter_mut().zip(t) {
+            for (out, value) in out[column * step..].iter_mut().step_by(step).zip(t) {
                 *out = Self(value);
             }
         }
         let mut values = [0.0; 8];
-        for (column, out) in out.iter_mut().enumerate().skip(full) {
-            for (lane, value) in values.iter_mut().enumerate() {
-                *value = rows[lane * stride + column];
+        for (column, out) in out.iter_mut().step_by(step).enumerate().skip(full) {
+            for (value, row) in values.iter_mut().zip(rows) {
+                *value = row[column];
             }
             *out = Self::load(&values);
         }
@@ -156,7 +161,7 @@ impl Vector for F32x8 {
         intrinsic!((_mm256_setzero_pd(), _mm256_setzero_pd()))
     }
     #[inline(always)]
-    fn add_square(self, sums: Self::Sums) -> Self::Sums {
+    fn add_square(&self, sums: Self::Sums) -> Self::Sums {
         intrinsic!({
             let low = _mm256_cvtps_pd(_mm256_castps256_ps128(self.0));
             let high = _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(self.0));
@@ -178,12 +183,17 @@ impl Vector for F32x8 {
 }
 
 impl Quantise for F32x8 {
+    const SHORTS: usize = 16;
     type Shorts = __m256i;
     type Pairs = __m256i;
 
     #[inline(always)]
     fn abs(self) -> Self {
         Self(intrinsic!(_mm256_andnot_ps(_mm256_set1_ps(-0.0), self.0)))
+    }
+    #[inline(always)]
+    fn max_abs(self, other: Self) -> Self {
+        self.max(other.abs())
     }
     #[inline(always)]
     fn truncated_sums(values: [Self; 8]) -> [i32; 8] {

@@ -1,4 +1,5 @@
-//! Sixteen samples in one AVX-512 register; otherwise as [`super::avx2`].
+//! Sixteen samples in one AVX-512 register; otherwise as [`super::avx2`]. [`super::Isa::detect`] has seen
+//! `avx512f`, `bw`, `dq` and `vl`, which all but the first such CPUs have.
 #![allow(unsafe_code, reason = "vector intrinsics")]
 
 use super::avx2::{F32x8, sums_of_eight};
@@ -12,8 +13,9 @@ pub(crate) struct F32x16(__m512);
 /// Wraps one intrinsic expression.
 macro_rules! intrinsic {
     ($body:expr) => {{
-        // SAFETY: values of this type exist only on CPUs where avx2, fma and avx512f were detected,
-        // and the pointers used are those of slices whose length was checked just before.
+        // SAFETY: values of this type exist only on CPUs where avx2, fma and the features of AVX-512
+        // named below were detected, and the pointers used are those of slices whose length was
+        // checked just before.
         unsafe { $body }
     }};
 }
@@ -21,6 +23,7 @@ macro_rules! intrinsic {
 impl Vector for F32x16 {
     const LANES: usize = 16;
     const PARTS: usize = 1;
+    const REGISTERS: usize = 32;
     type Sums = (__m512d, __m512d);
     type Part = Self;
 
@@ -31,7 +34,7 @@ impl Vector for F32x16 {
 
     #[inline]
     fn run<K: Kernel>(kernel: K) -> K::Output {
-        #[target_feature(enable = "avx2,fma,avx512f")]
+        #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
         fn compiled<K: Kernel>(kernel: K) -> K::Output {
             kernel.run()
         }
@@ -51,6 +54,60 @@ impl Vector for F32x16 {
     fn store(self, to: &mut [f32]) {
         let to = &mut to[..16];
         intrinsic!(_mm512_storeu_ps(to.as_mut_ptr(), self.0));
+    }
+    #[inline(always)]
+    fn prefetch<T>(from: &T) {
+        intrinsic!(_mm_prefetch::<_MM_HINT_T0>((&raw const *from).cast()));
+    }
+    #[inline(always)]
+    fn transpose(rows: &[&[f32]], step: usize, out: &mut [Self]) {
+        let rows: &[&[f32]; 16] = rows.first_chunk().expect("a row for each lane");
+        let columns = out.len().div_ceil(step);
+        let mut short = [[0.0; 16]; 16];
+        let mut values = short.each_ref();
+        if columns < 16 {
+            for (short, row) in short.iter_mut().zip(rows) {
+                short[..columns].copy_from_slice(&row[..columns]);
+            }
+            values = short.each_ref();
+        }
+        // The last columns are done once more with those before them, because fewer take longer.
+        for at in starts(columns) {
+            if columns >= 16 {
+                for (values, row) in values.iter_mut().zip(rows) {
+                    *values = row[at..].first_chunk().expect("rows are long enough");
+                }
+            }
+            let out = &mut out[at * step..];
+            for four in 0..4 {
+                for (column, value) in four_columns(values, four).into_iter().enumerate() {
+                    if let Some(out) = out.get_mut((4 * four + column) * step) {
+                        *out = value;
+                    }
+                }
+            }
+        }
+    }
+    const TRANSPOSES_BYTES: bool = true;
+    /// Four bytes of a row are transposed as one value, which is a quarter of the work.
+    #[inline(always)]
+    fn transpose_bytes(rows: &[&[u8]], (a, b): (f32, f32), step: usize, out: &mut [Self]) {
+        let rows: &[&[u8]; 16] = rows.first_chunk().expect("a row for each lane");
+        let columns = out.len().div_ceil(step);
+        let (a, b) = (Self::splat(a), Self::splat(b));
+        for at in starts(columns) {
+            let mut values = [&[0; 16]; 16];
+            for (values, row) in values.iter_mut().zip(rows) {
+                *values = row[at..].first_chunk().expect("rows are long enough");
+            }
+            let out = &mut out[at * step..];
+            for (four, bytes) in columns_of_bytes(values).into_iter().enumerate() {
+                let out = &mut out[4 * four * step..];
+                for (column, value) in bytes.into_iter().enumerate() {
+                    out[column * step] = value.mul(a).add(b);
+                }
+            }
+        }
     }
     #[inline(always)]
     fn add(self, other: Self) -> Self {
@@ -105,11 +162,12 @@ impl Vector for F32x16 {
         intrinsic!((_mm512_setzero_pd(), _mm512_setzero_pd()))
     }
     #[inline(always)]
-    fn add_square(self, sums: Self::Sums) -> Self::Sums {
+    fn add_square(&self, sums: Self::Sums) -> Self::Sums {
         intrinsic!({
-            let low = _mm512_cvtps_pd(_mm512_castps512_ps256(self.0));
-            let swapped = _mm512_shuffle_f32x4::<0x4e>(self.0, self.0);
-            let high = _mm512_cvtps_pd(_mm512_castps512_ps256(swapped));
+            // Halves from memory, where they mostly are: taking a register apart costs more.
+            let from: *const f32 = (&raw const self.0).cast();
+            let low = _mm512_cvtps_pd(_mm256_loadu_ps(from));
+            let high = _mm512_cvtps_pd(_mm256_loadu_ps(from.add(8)));
             (_mm512_fmadd_pd(low, low, sums.0), _mm512_fmadd_pd(high, high, sums.1))
         })
     }
@@ -127,19 +185,23 @@ impl Vector for F32x16 {
     }
 }
 
-/// Factors are 256 bits wide: 512 would need another feature, and their products are few beside the
-/// rest.
 impl Quantise for F32x16 {
-    type Shorts = <F32x8 as Quantise>::Shorts;
-    type Pairs = <F32x8 as Quantise>::Pairs;
+    const SHORTS: usize = 32;
+    type Shorts = __m512i;
+    type Pairs = __m512i;
 
     #[inline(always)]
     fn abs(self) -> Self {
         Self(intrinsic!(_mm512_abs_ps(self.0)))
     }
     #[inline(always)]
+    fn max_abs(self, other: Self) -> Self {
+        // The larger absolute value, without its sign.
+        Self(intrinsic!(_mm512_range_ps::<0b1011>(self.0, other.0)))
+    }
+    #[inline(always)]
     fn truncated_sums(values: [Self; 8]) -> [i32; 8] {
-        let mut halves = [F32x8::pairs_zero(); 8];
+        let mut halves = [<F32x8 as Quantise>::pairs_zero(); 8];
         for (halves, value) in halves.iter_mut().zip(values) {
             *halves = intrinsic!({
                 let whole = _mm512_cvttps_epi32(value.0);
@@ -158,19 +220,130 @@ impl Quantise for F32x16 {
         });
     }
     #[inline(always)]
+    fn store_shorts_of_two(self, other: Self, to: &mut [i16]) {
+        let to = &mut to[..32];
+        intrinsic!({
+            // Packs within quarters: the order is 0–3, 16–19, 4–7, 20–23 and so on.
+            let (a, b) = (_mm512_cvttps_epi32(self.0), _mm512_cvttps_epi32(other.0));
+            _mm512_storeu_si512(to.as_mut_ptr().cast(), _mm512_packs_epi32(a, b));
+        });
+    }
+    #[inline(always)]
     fn shorts_load(from: &[i16]) -> Self::Shorts {
-        F32x8::shorts_load(from)
+        let from = &from[..32];
+        intrinsic!(_mm512_loadu_si512(from.as_ptr().cast()))
     }
     #[inline(always)]
     fn pairs_zero() -> Self::Pairs {
-        F32x8::pairs_zero()
+        intrinsic!(_mm512_setzero_si512())
     }
     #[inline(always)]
     fn multiply_add(a: Self::Shorts, b: Self::Shorts, sums: Self::Pairs) -> Self::Pairs {
-        F32x8::multiply_add(a, b, sums)
+        intrinsic!(_mm512_add_epi32(sums, _mm512_madd_epi16(a, b)))
     }
     #[inline(always)]
     fn pairs_sums(sums: [Self::Pairs; 4]) -> [i64; 4] {
-        F32x8::pairs_sums(sums)
+        intrinsic!({
+            // Eight 64-bit sums of each, then transposing additions.
+            // Macros, not closures, which would be compiled without the features.
+            macro_rules! wide {
+                ($sum:expr) => {{
+                    let low = _mm512_cvtepi32_epi64(_mm512_castsi512_si256($sum));
+                    let high = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64::<1>($sum));
+                    _mm512_add_epi64(low, high)
+                }};
+            }
+            macro_rules! pair {
+                ($a:expr, $b:expr) => {{
+                    let (a, b) = (wide!($a), wide!($b));
+                    _mm512_add_epi64(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b))
+                }};
+            }
+            let (first, second) = (pair!(sums[0], sums[1]), pair!(sums[2], sums[3]));
+            let halves = _mm512_add_epi64(
+                _mm512_shuffle_i64x2::<0x88>(first, second),
+                _mm512_shuffle_i64x2::<0xdd>(first, second),
+            );
+            let (first, second) =
+                (_mm512_castsi512_si256(halves), _mm512_extracti64x4_epi64::<1>(halves));
+            let total = _mm256_add_epi64(
+                _mm256_permute2x128_si256::<0x20>(first, second),
+                _mm256_permute2x128_si256::<0x31>(first, second),
+            );
+            let mut out = [0i64; 4];
+            _mm256_storeu_si256(out.as_mut_ptr().cast(), total);
+            out
+        })
     }
+}
+
+/// Where pieces of sixteen columns start, the last so that it ends with the columns.
+#[inline(always)]
+fn starts(columns: usize) -> impl Iterator<Item = usize> {
+    let last = columns.saturating_sub(16);
+    (0..columns).step_by(16).map(move |at| at.min(last))
+}
+
+/// Transposes sixteen rows of four values of 32 bits: `$row!(n)` loads those of row n.
+macro_rules! transposed {
+    ($row:ident) => {{
+        // Four rows are put together while they are loaded, so that what is left is to transpose
+        // within quarters. Macros, not closures, which would be compiled without the features.
+        macro_rules! rows_from {
+            ($first:literal) => {{
+                let all = _mm512_castps128_ps512($row!($first));
+                let all = _mm512_insertf32x4::<1>(all, $row!($first + 4));
+                let all = _mm512_insertf32x4::<2>(all, $row!($first + 8));
+                _mm512_insertf32x4::<3>(all, $row!($first + 12))
+            }};
+        }
+        let (a, b, c, d) = (rows_from!(0), rows_from!(1), rows_from!(2), rows_from!(3));
+        let (ab, ab_high) = (_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+        let (cd, cd_high) = (_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+        [
+            _mm512_shuffle_ps::<0x44>(ab, cd),
+            _mm512_shuffle_ps::<0xee>(ab, cd),
+            _mm512_shuffle_ps::<0x44>(ab_high, cd_high),
+            _mm512_shuffle_ps::<0xee>(ab_high, cd_high),
+        ]
+    }};
+}
+
+/// Columns `4·four` to `4·four + 3`.
+#[inline(always)]
+fn four_columns(rows: [&[f32; 16]; 16], four: usize) -> [F32x16; 4] {
+    intrinsic!({
+        macro_rules! row {
+            ($at:expr) => {
+                _mm_loadu_ps(rows[$at][4 * four..4 * four + 4].as_ptr())
+            };
+        }
+        let [a, b, c, d] = transposed!(row);
+        [F32x16(a), F32x16(b), F32x16(c), F32x16(d)]
+    })
+}
+
+/// The columns of sixteen rows of bytes, by fours.
+#[inline(always)]
+fn columns_of_bytes(rows: [&[u8; 16]; 16]) -> [[F32x16; 4]; 4] {
+    intrinsic!({
+        macro_rules! row {
+            ($at:expr) => {
+                _mm_loadu_ps(rows[$at].as_ptr().cast())
+            };
+        }
+        let fours = transposed!(row);
+        let mut columns = [[F32x16::zero(); 4]; 4];
+        let low = _mm512_set1_epi32(0xff);
+        for (columns, four) in columns.iter_mut().zip(fours) {
+            let four = _mm512_castps_si512(four);
+            *columns = [
+                F32x16(_mm512_cvtepi32_ps(_mm512_and_si512(four, low))),
+                F32x16(_mm512_cvtepi32_ps(_mm512_and_si512(_mm512_srli_epi32::<8>(four), low))),
+                F32x16(_mm512_cvtepi32_ps(_mm512_and_si512(_mm512_srli_epi32::<16>(four), low))),
+                F32x16(_mm512_cvtepi32_ps(_mm512_srli_epi32::<24>(four))),
+            ];
+        }
+        columns
+    })
 }

@@ -11,11 +11,13 @@
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+mod measuring;
 pub(crate) mod portable;
 mod quantise;
 mod wide;
 
-pub(crate) use quantise::{Quantise, SHORTS};
+pub(crate) use measuring::Measuring;
+pub(crate) use quantise::Quantise;
 pub(crate) use wide::Wide;
 
 /// The most lanes any vector has: four registers of sixteen.
@@ -32,8 +34,10 @@ pub(crate) trait Kernel {
 pub(crate) trait Vector: Quantise + Copy + Send + Sync + 'static {
     /// Samples in one value.
     const LANES: usize;
-    /// Machine registers one value fills; kernels size their register tiles by it.
+    /// Machine registers one value fills, and how many there are: kernels size their register tiles by
+    /// them.
     const PARTS: usize;
+    const REGISTERS: usize;
     /// Double-precision sums, one for each lane.
     type Sums: Copy + Send;
     /// One machine register of it.
@@ -48,16 +52,25 @@ pub(crate) trait Vector: Quantise + Copy + Send + Sync + 'static {
     /// The first `LANES` values of a slice; panics if it is shorter.
     fn load(from: &[f32]) -> Self;
     fn store(self, to: &mut [f32]);
-    /// Transposes `LANES` rows of `LANES` values, rows `stride` apart, into `out[column]`.
-    fn transpose(rows: &[f32], stride: usize, out: &mut [Self]) {
+    /// `out[i·step]` from the values at `i` of `LANES` rows.
+    fn transpose(rows: &[&[f32]], step: usize, out: &mut [Self]) {
         let mut column = [0.0f32; MOST_LANES];
-        for (i, out) in out.iter_mut().enumerate() {
-            for lane in 0..Self::LANES {
-                column[lane] = rows[lane * stride + i];
+        for (i, out) in out.iter_mut().step_by(step).enumerate() {
+            for (to, row) in column.iter_mut().zip(&rows[..Self::LANES]) {
+                *to = row[i];
             }
             *out = Self::load(&column);
         }
     }
+    /// Whether it has a [`Self::transpose_bytes`].
+    const TRANSPOSES_BYTES: bool = false;
+    /// The same of p·a + b for bytes p, of sixteen columns or more.
+    fn transpose_bytes(_: &[&[u8]], _affine: (f32, f32), _step: usize, _out: &mut [Self]) {
+        unreachable!("only where TRANSPOSES_BYTES says so")
+    }
+    /// Asks for the cache line of `from` ahead of its use.
+    #[inline(always)]
+    fn prefetch<T>(_from: &T) {}
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
@@ -76,7 +89,7 @@ pub(crate) trait Vector: Quantise + Copy + Send + Sync + 'static {
 
     fn sums_zero() -> Self::Sums;
     /// `sums + self²`, squared and added in double precision.
-    fn add_square(self, sums: Self::Sums) -> Self::Sums;
+    fn add_square(&self, sums: Self::Sums) -> Self::Sums;
     fn sums_add(a: Self::Sums, b: Self::Sums) -> Self::Sums;
     fn sums_store(sums: Self::Sums, to: &mut [f64]);
 
@@ -100,26 +113,6 @@ pub(crate) fn sum_of_squares<V: Vector>(values: &[V]) -> V::Sums {
         sums[0] = value.add_square(sums[0]);
     }
     V::sums_add(V::sums_add(sums[0], sums[1]), V::sums_add(sums[2], sums[3]))
-}
-
-/// [`sum_of_squares`], and max |x| of each lane, while the values are at hand.
-#[inline(always)]
-pub(crate) fn squares_and_largest<V: Vector>(values: &[V]) -> (V::Sums, V) {
-    let (mut sums, mut largest) = ([V::sums_zero(); 4], [V::zero(); 2]);
-    let (fours, rest) = values.as_chunks::<4>();
-    for four in fours {
-        for (sum, value) in sums.iter_mut().zip(four) {
-            *sum = value.add_square(*sum);
-        }
-        let (first, second) = (four[0].abs().max(four[1].abs()), four[2].abs().max(four[3].abs()));
-        largest = [largest[0].max(first), largest[1].max(second)];
-    }
-    let mut top = largest[0].max(largest[1]);
-    for value in rest {
-        sums[0] = value.add_square(sums[0]);
-        top = top.max(value.abs());
-    }
-    (V::sums_add(V::sums_add(sums[0], sums[1]), V::sums_add(sums[2], sums[3])), top)
 }
 
 /// Instruction sets that have a [`Vector`].
@@ -147,7 +140,11 @@ impl Isa {
         {
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 found.push(Self::Avx2);
-                if is_x86_feature_detected!("avx512f") {
+                if is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+                {
                     found.push(Self::Avx512);
                 }
             }

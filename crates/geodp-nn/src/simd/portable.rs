@@ -1,6 +1,6 @@
 //! Eight samples in plain arrays: any CPU, and the twin that the intrinsics are tested against.
 
-use super::{Kernel, Quantise, SHORTS, Vector};
+use super::{Kernel, Quantise, Vector};
 
 #[derive(Clone, Copy)]
 #[repr(align(32))]
@@ -50,6 +50,7 @@ fn fused(a: f32, b: f32, c: f32) -> f32 {
 impl Vector for Portable {
     const LANES: usize = 8;
     const PARTS: usize = 1;
+    const REGISTERS: usize = 16;
     type Sums = [f64; 8];
     type Part = Self;
 
@@ -128,7 +129,7 @@ impl Vector for Portable {
         [0.0; 8]
     }
     #[inline(always)]
-    fn add_square(self, sums: Self::Sums) -> Self::Sums {
+    fn add_square(&self, sums: Self::Sums) -> Self::Sums {
         core::array::from_fn(|lane| sums[lane] + f64::from(self.0[lane]) * f64::from(self.0[lane]))
     }
     #[inline(always)]
@@ -142,12 +143,17 @@ impl Vector for Portable {
 }
 
 impl Quantise for Portable {
-    type Shorts = [i16; SHORTS];
+    const SHORTS: usize = 16;
+    type Shorts = [i16; 16];
     type Pairs = [i32; 8];
 
     #[inline(always)]
     fn abs(self) -> Self {
         Self(self.0.map(f32::abs))
+    }
+    #[inline(always)]
+    fn max_abs(self, other: Self) -> Self {
+        self.max(other.abs())
     }
     #[inline(always)]
     fn truncated_sums(values: [Self; 8]) -> [i32; 8] {

@@ -33,6 +33,7 @@ pub(crate) type Wide<V> = [V; 4];
 impl<V: Vector> Vector for Wide<V> {
     const LANES: usize = 4 * V::LANES;
     const PARTS: usize = 4;
+    const REGISTERS: usize = V::REGISTERS;
     type Sums = [V::Sums; 4];
     type Part = V::Part;
 
@@ -60,16 +61,23 @@ impl<V: Vector> Vector for Wide<V> {
         }
     }
     #[inline(always)]
-    fn transpose(rows: &[f32], stride: usize, out: &mut [Self]) {
-        let mut columns = [V::zero(); 16];
-        for (group, out) in out.chunks_mut(16).enumerate() {
-            for part in 0..4 {
-                let columns = &mut columns[..out.len()];
-                V::transpose(&rows[part * V::LANES * stride + group * 16..], stride, columns);
-                for (out, column) in out.iter_mut().zip(columns) {
-                    out[part] = *column;
-                }
-            }
+    fn prefetch<T>(from: &T) {
+        V::prefetch(from);
+    }
+    #[inline(always)]
+    fn transpose(rows: &[&[f32]], step: usize, out: &mut [Self]) {
+        // Part by part: no more rows are read at a time than the CPU sees coming.
+        let out = out.as_flattened_mut();
+        for (part, rows) in rows.chunks_exact(V::LANES).enumerate() {
+            V::transpose(rows, 4 * step, &mut out[part..]);
+        }
+    }
+    const TRANSPOSES_BYTES: bool = V::TRANSPOSES_BYTES;
+    #[inline(always)]
+    fn transpose_bytes(rows: &[&[u8]], affine: (f32, f32), step: usize, out: &mut [Self]) {
+        let out = out.as_flattened_mut();
+        for (part, rows) in rows.chunks_exact(V::LANES).enumerate() {
+            V::transpose_bytes(rows, affine, 4 * step, &mut out[part..]);
         }
     }
     #[inline(always)]
@@ -119,7 +127,7 @@ impl<V: Vector> Vector for Wide<V> {
         [V::sums_zero(); 4]
     }
     #[inline(always)]
-    fn add_square(self, sums: Self::Sums) -> Self::Sums {
+    fn add_square(&self, sums: Self::Sums) -> Self::Sums {
         each!(part => self[part].add_square(sums[part]))
     }
     #[inline(always)]
@@ -135,12 +143,17 @@ impl<V: Vector> Vector for Wide<V> {
 }
 
 impl<V: Vector> Quantise for Wide<V> {
+    const SHORTS: usize = V::SHORTS;
     type Shorts = V::Shorts;
     type Pairs = V::Pairs;
 
     #[inline(always)]
     fn abs(self) -> Self {
         each!(part => self[part].abs())
+    }
+    #[inline(always)]
+    fn max_abs(self, other: Self) -> Self {
+        each!(part => self[part].max_abs(other[part]))
     }
     #[inline(always)]
     fn truncated_sums(values: [Self; 8]) -> [i32; 8] {

@@ -1,0 +1,226 @@
+//! The inputs of one block, from where they are stored into the lanes, and through the first layer.
+//!
+//! Decision: inputs that are stored as floats are read where they stand, bytes are transposed before they
+//! become floats, and only what a [`Samples`] hands out by copying goes through rows of the workspace.
+//! Where the first layer is linear, it takes the inputs a strip at a time while they are in the L1 cache,
+//! and so does measuring them: a linear model spends most of its time on moving its inputs.
+
+use super::Pass;
+use super::workspace::Workspace;
+use crate::layers::linear::Linear;
+use crate::simd::{Kernel, MOST_LANES, Measuring, Vector};
+use crate::{Samples, StoredInput};
+use std::ops::Range;
+
+/// Features of a strip: a third of the L1 cache with the widest vectors. A multiple of four, see
+/// [`Measuring`].
+const STRIP: usize = 64;
+/// What is left is put to the last strip if it is less: few columns take as long to transpose as many.
+const LEAST: usize = 16;
+
+impl<V: Vector> Workspace<V> {
+    /// Reads the samples of `batch`, at most one for each lane, into slot 0, measures them if asked to,
+    /// and says how many steps of the network it has run on the way. Lanes without a sample hold finite
+    /// values, which the loss keeps out of every gradient.
+    pub(super) fn read(&mut self, pass: &Pass<'_>, batch: &[u32], measure: bool) -> usize {
+        let samples = pass.samples;
+        self.labels.clear();
+        self.targets.clear();
+        for &index in batch {
+            self.labels.push(samples.label(index as usize));
+            self.targets.push(samples.target(index as usize));
+        }
+        let linear = pass.layout.input_linear();
+        let mut of_input = (measure && linear.is_some()).then(Measuring::new);
+        let mut y = linear.map(|(_, step)| std::mem::take(&mut self.values[step.output]));
+        let first = linear.zip(y.as_deref_mut()).map(|((layer, _), y)| FirstLayer {
+            layer,
+            packed: &pass.packed[pass.packed_of[0].clone()],
+            y,
+        });
+        let mut through = Through { first, measuring: of_input.as_mut() };
+        if !self.read_bytes(samples, batch, &mut through) {
+            self.read_rows(samples, batch, &mut through);
+        }
+        if let (Some(y), Some((_, step))) = (y, linear) {
+            self.values[step.output] = y;
+        }
+        self.of_input = of_input;
+        usize::from(linear.is_some())
+    }
+
+    /// Reads bytes that are all to be scaled alike, or says that it did not.
+    fn read_bytes(
+        &mut self,
+        samples: &dyn Samples,
+        batch: &[u32],
+        through: &mut Through<'_, V>,
+    ) -> bool {
+        let mut rows = [&[][..]; MOST_LANES];
+        let mut scaling: &[(f32, f32)] = &[];
+        for (row, &index) in rows.iter_mut().zip(batch) {
+            let Some(StoredInput::Bytes(bytes, affine)) = samples.stored_input(index as usize)
+            else {
+                return false;
+            };
+            if !scaling.is_empty() && scaling != affine {
+                return false;
+            }
+            (*row, scaling) = (bytes, affine);
+        }
+        let first = rows[0];
+        rows[batch.len()..].fill(first);
+        let (rows, out) = (&rows[..V::LANES], &mut self.values[0]);
+        V::run(TransposeBytes { rows, affine: scaling, out, through })
+    }
+
+    fn read_rows(&mut self, samples: &dyn Samples, batch: &[u32], through: &mut Through<'_, V>) {
+        let len = self.values[0].len();
+        let mut rows = [&[][..]; MOST_LANES];
+        for (lane, (row, own)) in rows.iter_mut().zip(self.rows.chunks_exact_mut(len)).enumerate() {
+            let Some(index) = batch.get(lane).map(|&index| index as usize) else {
+                own.fill(0.0);
+                *row = own;
+                continue;
+            };
+            *row = match samples.stored_input(index) {
+                Some(StoredInput::Floats(values)) => values,
+                Some(StoredInput::Bytes(bytes, affine)) => {
+                    V::run(Scale { bytes, affine, to: own });
+                    own
+                }
+                None => {
+                    samples.read_input(index, own);
+                    own
+                }
+            };
+        }
+        V::run(Transpose { rows: &rows[..V::LANES], out: &mut self.values[0], through });
+    }
+}
+
+/// What inputs go through strip by strip.
+struct Through<'a, V: Vector> {
+    first: Option<FirstLayer<'a, V>>,
+    measuring: Option<&'a mut Measuring<V>>,
+}
+
+/// A network's first layer, if it is linear.
+struct FirstLayer<'a, V> {
+    layer: &'a Linear,
+    packed: &'a [f32],
+    y: &'a mut [V],
+}
+
+impl<V: Vector> Through<'_, V> {
+    #[inline(always)]
+    fn go(&mut self, strip: Range<usize>, x: &[V]) {
+        if let Some(FirstLayer { layer, packed, y }) = &mut self.first {
+            layer.forward_part(strip, packed, x, y);
+        }
+        if let Some(measuring) = &mut self.measuring {
+            measuring.add(x);
+        }
+    }
+}
+
+/// Strips of so many features.
+#[inline(always)]
+fn strips(len: usize) -> impl Iterator<Item = Range<usize>> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let first = next;
+        next = if len - first < STRIP + LEAST { len } else { first + STRIP };
+        (first < len).then_some(first..next)
+    })
+}
+
+/// `out[feature]` from `rows[lane][feature]`.
+struct Transpose<'a, 'b, V: Vector> {
+    rows: &'a [&'a [f32]],
+    out: &'a mut [V],
+    through: &'a mut Through<'b, V>,
+}
+
+impl<V: Vector> Kernel for Transpose<'_, '_, V> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let mut rows = [&[][..]; MOST_LANES];
+        for strip in strips(self.out.len()) {
+            for (to, row) in rows.iter_mut().zip(self.rows) {
+                *to = &row[strip.clone()];
+                // The next strip comes while this one is worked on.
+                for line in row[strip.end..].iter().take(STRIP).step_by(16) {
+                    V::prefetch(line);
+                }
+            }
+            let out = &mut self.out[strip.clone()];
+            V::transpose(&rows[..V::LANES], 1, out);
+            self.through.go(strip, out);
+        }
+    }
+}
+
+/// `out[feature]` from `rows[lane][feature]·a + b`, part by part, where the vector can; else `false`.
+struct TransposeBytes<'a, 'b, V: Vector> {
+    rows: &'a [&'a [u8]],
+    affine: &'a [(f32, f32)],
+    out: &'a mut [V],
+    through: &'a mut Through<'b, V>,
+}
+
+impl<V: Vector> Kernel for TransposeBytes<'_, '_, V> {
+    type Output = bool;
+    #[inline(always)]
+    fn run(self) -> bool {
+        let part = self.out.len() / self.affine.len().max(1);
+        if !V::TRANSPOSES_BYTES || part < LEAST || self.affine.is_empty() {
+            return false;
+        }
+        // Pieces that go on must be multiples of four.
+        let whole = self.affine.len() > 1;
+        let mut rows = [&[][..]; MOST_LANES];
+        for (at, &affine) in self.affine.iter().enumerate() {
+            for strip in strips(part) {
+                let strip = at * part + strip.start..at * part + strip.end;
+                for (to, row) in rows.iter_mut().zip(self.rows) {
+                    *to = &row[strip.clone()];
+                    if let Some(next) = row.get(strip.end) {
+                        V::prefetch(next);
+                    }
+                }
+                let out = &mut self.out[strip.clone()];
+                V::transpose_bytes(&rows[..V::LANES], affine, 1, out);
+                if !whole {
+                    self.through.go(strip, out);
+                }
+            }
+        }
+        if whole {
+            self.through.go(0..self.out.len(), self.out);
+        }
+        true
+    }
+}
+
+/// `to = bytes·a + b`, part by part.
+struct Scale<'a> {
+    bytes: &'a [u8],
+    affine: &'a [(f32, f32)],
+    to: &'a mut [f32],
+}
+
+impl Kernel for Scale<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let part = self.to.len() / self.affine.len();
+        let parts = self.bytes.chunks_exact(part).zip(self.to.chunks_exact_mut(part));
+        for ((bytes, to), &(a, b)) in parts.zip(self.affine) {
+            for (to, &byte) in to.iter_mut().zip(bytes) {
+                *to = f32::from(byte) * a + b;
+            }
+        }
+    }
+}
