@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use geodp_nn::StoredInput;
+
 use crate::DataError;
 use crate::digest::FieldHasher;
 use crate::half;
@@ -133,6 +135,17 @@ impl Records {
                     }
                 }
             }
+        }
+    }
+
+    /// Input `index` as it is stored, except in half precision.
+    pub(crate) fn stored_input(&self, index: usize) -> Option<StoredInput<'_>> {
+        let start = self.rows[index] as usize * self.input_len;
+        let place = start..start + self.input_len;
+        match &self.store {
+            Store::Floats(values) => Some(StoredInput::Floats(&values[place])),
+            Store::Bytes { pixels, affine } => Some(StoredInput::Bytes(&pixels[place], affine)),
+            Store::Halves(_) => None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Datasets as what the engine trains on, and records as what it predicts on.
 
-use geodp_nn::Samples;
+use geodp_nn::{Samples, StoredInput};
 
 use crate::{Dataset, Records};
 
@@ -15,6 +15,10 @@ impl Samples for Dataset {
 
     fn read_input(&self, index: usize, out: &mut [f32]) {
         self.read_input(index, out);
+    }
+
+    fn stored_input(&self, index: usize) -> Option<StoredInput<'_>> {
+        self.records().stored_input(index)
     }
 
     fn label(&self, index: usize) -> u32 {
@@ -42,6 +46,10 @@ impl Samples for Unlabelled<'_> {
 
     fn read_input(&self, index: usize, out: &mut [f32]) {
         self.0.read_input(index, out);
+    }
+
+    fn stored_input(&self, index: usize) -> Option<StoredInput<'_>> {
+        self.0.stored_input(index)
     }
 
     fn label(&self, _index: usize) -> u32 {
