@@ -42,6 +42,16 @@ fn noise_meets_its_target() {
             &format!("{epsilon} {rate} {steps}: {sigma}"),
         );
     }
+    // A million records in small batches: rare large losses decide, and every ε is as near.
+    for (epsilon, delta) in [(0.5, 1e-7), (1.0, 1e-7), (2.0, 1e-6), (8.0, 1e-5)] {
+        let run = |sigma| Event::sampled_gaussian(2.56e-4, sigma).repeated(70_313);
+        let sigma = calibrate::noise_multiplier(epsilon, delta, ADJACENCY, run).unwrap();
+        let mut accountant = PldAccountant::new(ADJACENCY);
+        accountant.compose(&run(sigma), 1).unwrap();
+        let found = accountant.epsilon(delta).unwrap();
+        assert_close(found.upper, epsilon, &format!("{epsilon} {delta}: {sigma}"));
+        assert!(found.width() <= 1.5e-3 * epsilon, "{epsilon} {delta}: {found}");
+    }
     let epochs = |sigma| Event::ShuffledEpoch { noise_multiplier: sigma }.repeated(10);
     let sigma = calibrate::noise_multiplier(2.0, 1e-5, Adjacency::ReplaceOne, epochs).unwrap();
     assert_close(upper(&epochs(sigma), 1, 1e-5, Adjacency::ReplaceOne), 2.0, "shuffled");

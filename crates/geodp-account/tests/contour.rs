@@ -15,7 +15,10 @@ struct Line {
 
 impl Line {
     fn new(rate: f64, sigma: f64, remove: bool) -> Self {
-        let points = 1600;
+        Self::with_points(1600, rate, sigma, remove)
+    }
+
+    fn with_points(points: u32, rate: f64, sigma: f64, remove: bool) -> Self {
         let (low, high) = (-24.0 * sigma, 24.0 * sigma + 1.0);
         let step = (high - low) / f64::from(points);
         let (mut ln_p, mut loss) = (Vec::new(), Vec::new());
@@ -100,5 +103,32 @@ fn both_ends_of_the_bracket_are_on_their_side() {
             assert!(found[0] >= delta * (1.0 - 1e-7), "{name}");
             assert!(found[1] <= delta * (1.0 + 1e-7), "{name}");
         }
+    }
+}
+
+/// Where rare large losses decide, lattices have cells that widen: both ends of both directions, and
+/// as narrow as promised.
+#[test]
+fn rare_large_losses_are_bracketed() {
+    for (sigma, delta) in [(0.889, 1e-7), (0.714, 1e-7), (0.576, 1e-6), (0.452, 1e-7)] {
+        let (rate, steps) = (2.56e-4, 70_313);
+        let event = Event::sampled_gaussian(rate, sigma);
+        let mut accountant = PldAccountant::new(Adjacency::AddRemove);
+        accountant.compose(&event, steps).unwrap();
+        let mut renyi = RdpAccountant::new(Adjacency::AddRemove);
+        renyi.compose(&event, steps).unwrap();
+        // At the best order those losses weigh so much that the integral has to be long.
+        let tilt = 0.7 * (renyi.optimal_order(delta).unwrap().order - 1.0);
+        let (remove, add) = accountant.epsilon_by_direction(delta).unwrap();
+        for (bracket, is_remove) in [(remove, true), (add, false)] {
+            let line = Line::with_points(8000, rate, sigma, is_remove);
+            let found = line.delta(steps as f64, tilt, &[bracket.lower, bracket.upper]);
+            let name = format!("{sigma} {delta:e} remove {is_remove}: {bracket} {found:?}");
+            assert!(found[0] >= delta * (1.0 - 1e-6), "{name}");
+            assert!(found[1] <= delta * (1.0 + 1e-6), "{name}");
+            assert!(bracket.width() <= 1.5e-3 * bracket.upper, "{name}");
+        }
+        let both = accountant.epsilon(delta).unwrap();
+        assert!(both.contains(remove.lower.max(both.lower)) && both.lower > add.upper, "{both}");
     }
 }

@@ -93,6 +93,12 @@ impl Loss {
         (self.at(to) - self.at(from)).abs()
     }
 
+    /// Length of the interval of losses within one deviation: nearly all of them, at small rates.
+    pub(crate) fn peak_width(&self) -> f64 {
+        let middle = if self.rate == 1.0 { 1.0 } else { 0.0 };
+        (self.at(middle + self.sigma) - self.at(middle - self.sigma)).abs()
+    }
+
     /// L(x).
     pub(crate) fn at(&self, x: f64) -> f64 {
         match self.pair {

@@ -1,8 +1,9 @@
 //! Privacy-loss accounting with a certified bracket.
 //!
 //! Each release becomes two lattice distributions, one that dominates its
-//! privacy loss and one that it dominates ([`lattice`]); both are composed by a
-//! tilted FFT, or by the few waves that a large power leaves ([`compose`], [`spectrum`]) and refined until they agree to 0.15 % ([`search`]).
+//! privacy loss and one that it dominates, with fewer points far out where few do ([`lattice`]); both are
+//! composed by a tilted FFT, or by the few waves that a large power leaves ([`compose`], [`spectrum`]) and
+//! refined until they agree to 0.15 % ([`search`]).
 //! Both directions of add/remove are answered and the worse one counts. The
 //! Rényi bound stands beside: the upper end is the smaller of the two, each of
 //! which is a true bound. Purely Gaussian compositions are answered exactly.

@@ -15,14 +15,16 @@ use std::cell::RefCell;
 pub(super) const NEGLIGIBLE: f64 = -48.0;
 /// Directly summing a term costs about as much as this many points of a transform.
 const TERM_COST: f64 = 0.04;
+/// Terms to sum directly at most where points lie apart: a few milliseconds.
+const MOST_TERMS: usize = 3_000_000;
 
 thread_local! {
     static PLANNER: RefCell<RealFftPlanner<f64>> = RefCell::new(RealFftPlanner::new());
 }
 
-/// One release's tilted masses at first, first + 1, …, to be composed `count` times.
+/// One release's tilted masses at rising places, to be composed `count` times.
 pub(super) struct TiltedPart {
-    pub(super) first: i64,
+    pub(super) places: Vec<i64>,
     pub(super) mass: Vec<f64>,
     /// Bound on the sum of the masses' errors.
     pub(super) rounding: f64,
@@ -34,7 +36,7 @@ const TRIMMED: f64 = 1e-19;
 
 impl TiltedPart {
     /// Leaves out the ends of `mass` that hold next to nothing, and counts them as errors.
-    pub(super) fn trimmed(first: i64, mut mass: Vec<f64>, rounding: f64, count: f64) -> Self {
+    pub(super) fn trimmed(places: &[i64], mut mass: Vec<f64>, rounding: f64, count: f64) -> Self {
         let light = |sum: &mut f64, mass: &f64| {
             *sum += mass;
             (*sum < TRIMMED).then_some(())
@@ -43,12 +45,26 @@ impl TiltedPart {
         mass.truncate(mass.len() - above);
         let below = mass.iter().scan(0.0, light).count();
         mass.drain(..below);
-        Self { first: first + below as i64, mass, rounding: rounding + 2.0 * TRIMMED, count }
+        let places = places[below..][..mass.len()].to_vec();
+        Self { places, mass, rounding: rounding + 2.0 * TRIMMED, count }
+    }
+
+    pub(super) fn is_even(&self) -> bool {
+        are_consecutive(&self.places)
+    }
+}
+
+/// Rising places without a gap.
+pub(super) fn are_consecutive(places: &[i64]) -> bool {
+    match places {
+        [first, .., last] => last - first == places.len() as i64 - 1,
+        _ => true,
     }
 }
 
 /// Masses of the sum at first, first + 1, … over at least `wanted` points, modulo their number, and
 /// a bound on the error of each; `weights` are the tilt λ and the step h they will be summed with.
+/// `None` where points lie apart and waves do not pay: then all points are better.
 pub(super) fn sum_masses(
     parts: &[TiltedPart],
     first: i64,
@@ -57,6 +73,10 @@ pub(super) fn sum_masses(
 ) -> Option<(Masses, f64)> {
     let highest = parts.iter().filter_map(|part| highest_wave(part, wanted)).min();
     let cells: usize = parts.iter().map(|part| part.mass.len()).sum();
+    if !parts.iter().all(TiltedPart::is_even) {
+        let pays = |highest: &usize| *highest < wanted / 2 && highest * cells <= MOST_TERMS;
+        return sum_waves(parts, first, wanted, highest.filter(pays)?, weights);
+    }
     match highest {
         Some(highest)
             if highest < wanted / 2 && TERM_COST * (highest * cells) as f64 <= wanted as f64 =>
@@ -100,7 +120,8 @@ fn sum_points(parts: &[TiltedPart], first: i64, points: usize) -> Option<(Masses
         let fft_error = 4.0 * f64::EPSILON * (points as f64).log2();
         for part in parts {
             masses.fill(0.0);
-            let mut slot = part.first.rem_euclid(points as i64) as usize;
+            let start = part.places.first().copied().unwrap_or(0);
+            let mut slot = start.rem_euclid(points as i64) as usize;
             for mass in &part.mass {
                 masses[slot] += mass;
                 slot = if slot + 1 == points { 0 } else { slot + 1 };
@@ -193,69 +214,83 @@ fn transform_length(wanted: usize) -> usize {
 mod tests {
     use super::*;
     use crate::event::Release;
-    use crate::pld::lattice::LatticePair;
+    use crate::pld::lattice::{LatticePair, Mesh};
     use crate::pld::loss::{Direction, Loss};
 
     /// One release's masses, tilted by e^{λL}.
-    fn part(rate: f64, sigma: f64, step: f64, tilt: f64, count: f64) -> TiltedPart {
+    fn part(rate: f64, sigma: f64, mesh: Mesh, tilt: f64, count: f64) -> TiltedPart {
         let loss = Loss::new(Release::Sampled { rate, sigma }, Direction::Remove);
-        let lattice = LatticePair::new(&loss, step, 8.0).upper;
-        let lift = |(at, ln_mass): (usize, &f64)| {
-            (ln_mass + tilt * step * (lattice.first + at as i64) as f64).exp()
-        };
-        let mass: Vec<f64> = lattice.ln_mass.iter().enumerate().map(lift).collect();
+        let lattice = LatticePair::new(&loss, mesh, 8.0).upper;
+        let lift =
+            |(place, ln_mass): (&i64, &f64)| (ln_mass + tilt * mesh.step * *place as f64).exp();
+        let mass: Vec<f64> = lattice.places.iter().zip(&lattice.ln_mass).map(lift).collect();
         let total: f64 = mass.iter().sum();
         let mass = mass.iter().map(|mass| mass / total).collect();
-        TiltedPart::trimmed(lattice.first, mass, 1e-14, count)
+        TiltedPart::trimmed(&lattice.places, mass, 1e-14, count)
     }
 
-    const CASES: [(f64, f64, f64, f64, f64); 4] = [
-        (0.001, 2.0, 4e-5, 20.0, 1e6),
-        (0.01, 1.0, 1e-3, 12.0, 2e5),
-        (0.3, 4.0, 2e-3, 5.0, 3e3),
-        (0.002, 0.7, 1e-4, 3.0, 1e6),
+    /// q, σ, h, λ, T and the core of cells that widen.
+    const CASES: [(f64, f64, f64, f64, f64, Option<i64>); 9] = [
+        (0.001, 2.0, 4e-5, 20.0, 1e6, None),
+        (0.01, 1.0, 1e-3, 12.0, 2e5, None),
+        (0.3, 4.0, 2e-3, 5.0, 3e3, None),
+        (0.002, 0.7, 1e-4, 3.0, 1e6, None),
+        (0.001, 2.0, 4e-5, 20.0, 1e6, Some(12)),
+        (0.01, 1.0, 1e-3, 5.0, 2e5, Some(12)),
+        (0.3, 4.0, 2e-3, 5.0, 3e3, Some(40)),
+        (0.002, 0.7, 1e-4, 3.0, 1e6, Some(12)),
+        (2.56e-4, 0.7, 2e-5, 5.0, 7e4, Some(25)),
     ];
+
+    /// The same masses with a place for every point.
+    fn with_all_points(part: &TiltedPart) -> TiltedPart {
+        let (first, last) = (part.places[0], part.places[part.places.len() - 1]);
+        let mut mass = vec![0.0; (last - first + 1) as usize];
+        for (place, value) in part.places.iter().zip(&part.mass) {
+            mass[(place - first) as usize] = *value;
+        }
+        let places = (first..=last).collect();
+        TiltedPart { places, mass, rounding: part.rounding, count: part.count }
+    }
 
     /// No value of the whole spectrum beyond the proved wave is above the bound.
     #[test]
     fn what_is_called_negligible_is() {
         let points = 1 << 16;
-        for (rate, sigma, step, tilt, count) in CASES {
-            let part = part(rate, sigma, step, tilt, count);
-            let highest = highest_wave(&part, points)
-                .unwrap_or_else(|| panic!("{rate} {sigma} {count}: no bound"));
+        for (rate, sigma, step, tilt, count, core) in CASES {
+            let mesh = Mesh { step, core };
+            let part = part(rate, sigma, mesh, tilt, count);
+            let name = format!("{rate} {sigma} {mesh:?}");
+            let highest = highest_wave(&part, points).unwrap_or_else(|| panic!("{name}: no bound"));
             let mut planner = RealFftPlanner::new();
             let forward = planner.plan_fft_forward(points);
             let (mut masses, mut spectrum) = (vec![0.0; points], forward.make_output_vec());
-            for (at, mass) in part.mass.iter().enumerate() {
-                let place = (part.first + at as i64).rem_euclid(points as i64);
-                masses[place as usize] += mass;
+            for (place, mass) in part.places.iter().zip(&part.mass) {
+                masses[place.rem_euclid(points as i64) as usize] += mass;
             }
             forward.process(&mut masses, &mut spectrum).unwrap();
-            let loudest =
-                spectrum[highest..].iter().map(|v| count * v.norm().ln()).fold(-1e300, f64::max);
-            assert!(loudest <= NEGLIGIBLE + count * 1e-12, "{rate} {sigma}: {loudest}");
-            assert!(highest < points / 20, "{rate} {sigma}: {highest} waves would not pay");
+            let louder = |value: &Complex64| count * value.norm().ln();
+            let loudest = spectrum[highest..].iter().map(louder).fold(-1e300, f64::max);
+            assert!(loudest <= NEGLIGIBLE + count * 1e-12, "{name}: {loudest}");
+            assert!(highest < points / 20, "{name}: {highest} waves would not pay");
         }
     }
 
     /// Waves and points give the same sums above any node, within both bounds.
     #[test]
     fn waves_sum_as_points_do() {
-        for (rate, sigma, step, tilt, count) in CASES {
-            let parts = [part(rate, sigma, step, tilt, count)];
-            let mean: f64 = parts[0]
-                .mass
-                .iter()
-                .enumerate()
-                .map(|(at, mass)| mass * (parts[0].first + at as i64) as f64)
-                .sum();
+        for (rate, sigma, step, tilt, count, core) in CASES {
+            let mesh = Mesh { step, core };
+            let parts = [part(rate, sigma, mesh, tilt, count)];
+            assert_eq!(parts[0].is_even(), mesh.core.is_none());
+            let places = parts[0].places.iter().zip(&parts[0].mass);
+            let mean: f64 = places.map(|(place, mass)| mass * *place as f64).sum();
             let points = 1 << 16;
             let first = (count * mean) as i64 - points as i64 / 2;
             let highest = highest_wave(&parts[0], points).unwrap();
             let (waves, wave_noise) =
                 sum_waves(&parts, first, points, highest, (tilt, step)).unwrap();
-            let (masses, noise) = sum_points(&parts, first, points).unwrap();
+            let (masses, noise) = sum_points(&[with_all_points(&parts[0])], first, points).unwrap();
             let (Masses::Waves(waves), Masses::Points(masses)) = (waves, masses) else {
                 panic!("both ways")
             };
@@ -268,16 +303,19 @@ mod tests {
                     height += value * (-tilt * distance).exp() * -(-distance).exp_m1();
                     weights += (-tilt * distance).exp();
                 }
-                let (most, least) = (waves.above(node, wave_noise), waves.above(node, -wave_noise));
+                let most = waves.above(node, wave_noise);
+                let least = waves.above(node, -wave_noise);
                 let slack = noise * weights + 1e-13;
-                assert!(mass <= most.mass + slack && mass >= least.mass - slack, "{node}: {mass}");
+                let name = format!("{mesh:?} {node}");
+                assert!(mass <= most.mass + slack, "{name}: {mass}");
+                assert!(mass >= least.mass - slack, "{name}: {mass}");
                 assert!(
                     height <= most.height + slack && height >= least.height - slack,
-                    "{node}: {height} outside {} to {}",
+                    "{name}: {height} outside {} to {}",
                     least.height,
                     most.height
                 );
-                assert!(most.mass - least.mass <= 1e-4 * mass.abs() + 2.0 * slack, "{node}: wide");
+                assert!(most.mass - least.mass <= 1e-4 * mass.abs() + 2.0 * slack, "{name}");
             }
         }
     }

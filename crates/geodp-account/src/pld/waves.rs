@@ -14,6 +14,8 @@ use std::f64::consts::PI;
 const TERM_ROUNDING: f64 = 48.0 * f64::EPSILON;
 /// Terms of the autocorrelation that [`highest_wave`] may form.
 const MOST_PAIRS: usize = 400_000;
+/// Start over end of the intervals that [`highest_wave`] goes down by.
+const INTERVAL: f64 = 0.93;
 /// Places that share their phases, up to one factor, in [`low_spectrum`].
 const BLOCK: usize = 32;
 /// Phases of which the first are multiplied by one more each to give the rest, see [`turns`].
@@ -95,7 +97,7 @@ impl Waves {
 
 /// ω_k·j, reduced exactly.
 fn angle(k: usize, j: i64, points: usize) -> f64 {
-    // k and N are below 2²¹, so the product of the reduced j with k is exact.
+    // k is below 2²² and N at most 2³⁰, so the product of the reduced j with k is exact.
     let turns = (k as i64 * j.rem_euclid(points as i64)).rem_euclid(points as i64);
     2.0 * PI * turns as f64 / points as f64
 }
@@ -138,6 +140,37 @@ pub(super) fn low_spectrum(
     points: usize,
     highest: usize,
 ) -> (Vec<Complex64>, f64) {
+    if part.is_even() {
+        even_spectrum(part, points, highest)
+    } else {
+        sparse_spectrum(part, points, highest)
+    }
+}
+
+/// The same for points that lie apart: place by place, each a geometric series in k.
+fn sparse_spectrum(part: &TiltedPart, points: usize, highest: usize) -> (Vec<Complex64>, f64) {
+    const WIDE: usize = STRIDE * STRIDE;
+    let mut spectrum = vec![Complex64::default(); highest + 1];
+    for (place, mass) in part.places.iter().zip(&part.mass) {
+        let turn = |k: usize| Complex64::from_polar(1.0, -angle(k, *place, points));
+        let units: [Complex64; STRIDE] = std::array::from_fn(turn);
+        let eights: [Complex64; STRIDE] = std::array::from_fn(|k| turn(STRIDE * k) * mass);
+        let first: [Complex64; WIDE] =
+            std::array::from_fn(|k| eights[k / STRIDE] * units[k % STRIDE]);
+        for (block, values) in spectrum.chunks_mut(WIDE).enumerate() {
+            let start = turn(WIDE * block);
+            for (value, first) in values.iter_mut().zip(&first) {
+                *value += first * start;
+            }
+        }
+    }
+    let total: f64 = part.mass.iter().sum();
+    // Three phases that are true to 9 ulp each; a running sum loses an ulp a term of what it holds.
+    (spectrum, (part.mass.len() as f64 + 64.0) * f64::EPSILON * total)
+}
+
+fn even_spectrum(part: &TiltedPart, points: usize, highest: usize) -> (Vec<Complex64>, f64) {
+    let first = part.places.first().copied().unwrap_or(0);
     let spectrum = (0..=highest).map(|k| {
         let (mut cosines, mut sines) = ([0.0; BLOCK], [0.0; BLOCK]);
         let within = turns(|place| -angle(k, place as i64, points));
@@ -149,7 +182,7 @@ pub(super) fn low_spectrum(
         for (masses, start) in part.mass.chunks(BLOCK).zip(starts) {
             sum += Complex64::new(dot(masses, &cosines), dot(masses, &sines)) * start;
         }
-        sum * Complex64::from_polar(1.0, -angle(k, part.first, points))
+        sum * Complex64::from_polar(1.0, -angle(k, first, points))
     });
     let total: f64 = part.mass.iter().sum();
     // Five phases that are true to 9 ulp each; a running sum loses an ulp a term of what it holds.
@@ -162,31 +195,56 @@ pub(super) fn low_spectrum(
 ///
 /// With A_l = Σ_i p_i·p_{i+l}: |φ(ω)|² = (Σp)² − 2·Σ_l A_l·(1 − cos lω), over all lags l, and at most
 /// that over the lags up to m.
-/// * ω ≤ π/m: 1 − cos lω ≥ 2(lω/π)².
+/// Pairs may be left out of the sum over lags: only those among the consecutive places that hold the
+/// peak are in it.
+/// * ω in [a, b], b ≤ π/m: 1 − cos lω ≥ 1 − cos la, for one short interval below another.
 /// * ω ≥ π/m: Σ_{l ≤ m} (1 − cos lω) = m + ½ − sin((m + ½)ω)/(2·sin ω/2) ≥ (m + 1)/2, as sin ω/2 ≥ ω/π.
 pub(super) fn highest_wave(part: &TiltedPart, points: usize) -> Option<usize> {
-    let mass = &part.mass;
+    let mass = peak(part);
     let (total, mean, square) =
         mass.iter().enumerate().fold((0.0, 0.0, 0.0), |(total, mean, square), (at, mass)| {
             let at = at as f64;
             (total + mass, mean + mass * at, square + mass * at * at)
         });
     let deviation = (square / total - (mean / total).powi(2)).max(0.0).sqrt();
-    if !(deviation.is_finite() && total <= 1.0 + 1e-9) {
+    if !(deviation.is_finite() && part.mass.iter().sum::<f64>() <= 1.0 + 1e-9) {
         return None;
     }
-    let longest = (deviation as usize).min(MOST_PAIRS / mass.len()).max(1);
-    let pairs: Vec<f64> =
-        (1..=longest).map(|lag| dot(mass, mass.get(lag..).unwrap_or(&[]))).collect();
+    let most = (MOST_PAIRS / mass.len()).max(1);
+    let longest = (deviation as usize).clamp(1, most);
+    let lags = ((3.0 * deviation) as usize).clamp(1, most);
+    let pairs: Vec<f64> = (1..=lags).map(|lag| dot(mass, mass.get(lag..).unwrap_or(&[]))).collect();
     // |φ|² ≤ 1 + slack − loss, so its count/2-th power is small enough if loss is at least:
     let slack = 1e-8;
     let enough = slack - (2.0 * NEGLIGIBLE / part.count).exp_m1();
-    let fewest = pairs.iter().copied().fold(f64::INFINITY, f64::min);
+    let fewest = pairs[..longest].iter().copied().fold(f64::INFINITY, f64::min);
     if fewest * (longest + 1) as f64 <= enough {
         return None;
     }
-    let square_of = |at: usize| ((at + 1) * (at + 1)) as f64;
-    let curvature: f64 = pairs.iter().enumerate().map(|(at, pairs)| pairs * square_of(at)).sum();
-    let lowest = (enough * PI * PI / (4.0 * curvature)).sqrt();
-    (lowest < PI / longest as f64).then(|| (lowest * points as f64 / (2.0 * PI)).ceil() as usize)
+    // Down from π/m, as long as an interval's lags do.
+    let mut proved = PI / longest as f64;
+    loop {
+        let start = INTERVAL * proved;
+        let within = ((PI / proved) as usize).clamp(1, lags);
+        let missing = |(at, pairs): (usize, &f64)| {
+            let half = (0.5 * start * (at + 1) as f64).sin();
+            4.0 * pairs * half * half
+        };
+        if pairs[..within].iter().enumerate().map(missing).sum::<f64>() < enough {
+            break;
+        }
+        proved = start;
+    }
+    Some((proved * points as f64 / (2.0 * PI)).ceil() as usize)
+}
+
+/// The masses at the longest stretch of consecutive places.
+fn peak(part: &TiltedPart) -> &[f64] {
+    let stretches = part.places.chunk_by(|one, next| next - one == 1);
+    let ends = stretches.scan(0, |end, stretch| {
+        *end += stretch.len();
+        Some((stretch.len(), *end))
+    });
+    let (length, end) = ends.max().unwrap_or_default();
+    &part.mass[end - length..end]
 }
