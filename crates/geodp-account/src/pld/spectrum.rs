@@ -216,6 +216,7 @@ mod tests {
     use crate::event::Release;
     use crate::pld::lattice::{LatticePair, Mesh};
     use crate::pld::loss::{Direction, Loss};
+    use proptest::prelude::*;
 
     /// One release's masses, tilted by e^{λL}.
     fn part(rate: f64, sigma: f64, mesh: Mesh, tilt: f64, count: f64) -> TiltedPart {
@@ -273,6 +274,45 @@ mod tests {
             let loudest = spectrum[highest..].iter().map(louder).fold(-1e300, f64::max);
             assert!(loudest <= NEGLIGIBLE + count * 1e-12, "{name}: {loudest}");
             assert!(highest < points / 20, "{name}: {highest} waves would not pay");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        /// Whatever the masses are (combs, gaps, more than 1 in all), what is called negligible is.
+        #[test]
+        fn no_masses_fool_the_bound(
+            gaps in proptest::collection::vec((0u32..12, 0.01..1.0f64), 20..200),
+            (width, wide) in (2i64..4, 0u32..16),
+            (comb, height) in (1usize..24, 0.0..6.0f64),
+            excess in 0u32..4,
+            ln_count in 2.0..14.0f64,
+        ) {
+            let mut place = -50;
+            let places = gaps.iter().map(|(gap, _)| {
+                place += if *gap < wide { width } else { 1 };
+                place
+            });
+            let places: Vec<i64> = places.collect();
+            let tooth = |at: usize| if at.is_multiple_of(comb) { height.exp() } else { 1.0 };
+            let mass = gaps.iter().enumerate().map(|(at, (_, mass))| mass * tooth(at));
+            let mass: Vec<f64> = mass.collect();
+            let total: f64 = mass.iter().sum::<f64>() / if excess == 0 { 1.2 } else { 1.0 };
+            let mass = mass.iter().map(|mass| mass / total).collect();
+            let part = TiltedPart { places, mass, rounding: 0.0, count: ln_count.exp() };
+            let points = 2048;
+            if let Some(highest) = highest_wave(&part, points) {
+                for k in highest..=points / 2 {
+                    let omega = 2.0 * std::f64::consts::PI * k as f64 / points as f64;
+                    let waves = part.places.iter().zip(&part.mass);
+                    let value: Complex64 = waves
+                        .map(|(place, mass)| Complex64::from_polar(*mass, -omega * *place as f64))
+                        .sum();
+                    let ln_power = part.count * value.norm().ln();
+                    prop_assert!(ln_power <= NEGLIGIBLE + 1e-9 * part.count, "{k}: {ln_power}");
+                }
+            }
         }
     }
 
