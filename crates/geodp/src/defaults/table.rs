@@ -7,7 +7,7 @@
 //! | what | rule | reason |
 //! |---|---|---|
 //! | batch B | min(N, 32768) | at one ε the noise of a whole pass is smallest in few, large steps |
-//! | travel L, two classes | 420·x^1.3·min(1, r/5.6), at most 34000·√x/r², within 80 … 8000 | how far weights may go before noise, which moves a score by ∝ L·r/(ε·N), outweighs it |
+//! | travel L, two classes | 420·x^1.3·min(1, r/5.6), at most 34000·√x/r², within 80 … 8000 | noise moves a score by ∝ L·r/(ε·N), and must not outweigh what was learnt |
 //! | travel L, more classes | 310·x^0.7, within 80 … 2800 | |
 //! | steps T | L/4, within 50 … 400 | |
 //! | clip C, two classes | 0.53·√max(r, 5.6)·x^0.38, within 0.07·r … 0.5·r | a small C is quiet but bends probabilities |
@@ -19,13 +19,13 @@
 //! of a linear model; where it learns a number L = 26·x^0.68 within 10 … 600, C = 0.15·r. Its gradients are longer,
 //! and one step changes its scores by more.
 //!
-//! Where a linear model learns a number: L = 170·x within 60 … 2000, C = 0.4·r·(x/3)^0.6 within 0.3·r … r. Its residuals
-//! are short and do not vanish, so that a small C would only slow it.
+//! Where a linear model learns a number: L = 170·x within 60 … 2000, C = 0.4·r·(x/3)^0.6 within 0.3·r … r. Its
+//! residuals are short and do not vanish, so that a small C would only slow it.
 //!
-//! Chosen on splits of tables of N = 134 … 9,000: two classes on breast cancer, anes96, musk, spam, fair, ticdata, income
-//! and `examples/tabular`, more on wine and digits, numbers on diabetes and Friedman's first set. `benchmarks/tables/defaults.py` holds the rules against the best of nine
-//! combinations (C and L times 0.3, 1, 3) at ε = 1, 3, 8, on splits on which nothing was chosen; its README has what
-//! it found.
+//! Chosen on splits of tables of N = 134 … 9,000: two classes on breast cancer, anes96, musk, spam, fair, ticdata,
+//! income and `examples/tabular`, more on wine and digits, numbers on diabetes and Friedman's first set.
+//! `benchmarks/tables/defaults.py` holds the rules against the best of nine combinations (C and L times 0.3, 1, 3) at
+//! ε = 1, 3, 8, on splits on which nothing was chosen; its README has what it found.
 
 use crate::params::{PrivacyParams, TrainParams};
 use crate::plan::{DEFAULT_DELTA, DEFAULT_EPSILON};
