@@ -15,8 +15,8 @@
 //! | rate η | L/(10·T·C), falling to 0 in a line | momentum 0.9 makes a step ten times as long |
 //! | δ | 1e-5, or 1/(10·N) if that is smaller than 1e-6 | δ must stay well below 1/N |
 //!
-//! An MLP: L = 65·x^0.68 within 25 … 1500, C = 2.8·x^0.45 within 0.1·r … 1.5·r for two classes, and for more that
-//! of a linear model; where it learns a number L = 26·x^0.68 within 10 … 600, C = 0.15·r. Its gradients are longer,
+//! An MLP: L = 140·x^0.68 within 50 … 3300, C = 2.8·x^0.45 within 0.1·r … 1.5·r for two classes, and for more that
+//! of a linear model; where it learns a number L = 56·x^0.68 within 20 … 1300, C = 0.15·r. Its gradients are longer,
 //! and one step changes its scores by more.
 //!
 //! Where a linear model learns a number: L = 170·x within 60 … 2000, C = 0.4·r·(x/3)^0.6 within 0.3·r … r. Its
@@ -75,11 +75,11 @@ impl Table {
                 (travel.min(quiet).clamp(80.0, 8000.0), clip)
             }
             (true, _) => ((310.0 * thousands.powf(0.7)).clamp(80.0, 2800.0), of_many()),
-            (false, 0) => ((26.0 * thousands.powf(0.68)).clamp(10.0, 600.0), 0.15 * longest),
+            (false, 0) => ((56.0 * thousands.powf(0.68)).clamp(20.0, 1300.0), 0.15 * longest),
             (false, classes) => {
                 let clip = (2.8 * thousands.powf(0.45)).clamp(0.1 * longest, 1.5 * longest);
                 let clip = if classes > 2 { of_many() } else { clip };
-                ((65.0 * thousands.powf(0.68)).clamp(25.0, 1500.0), clip)
+                ((140.0 * thousands.powf(0.68)).clamp(50.0, 3300.0), clip)
             }
         }
     }
@@ -153,8 +153,8 @@ mod tests {
         assert_eq!(rules(2, true), (1.3, 75, 0.31));
         assert_eq!(rules(3, true), (0.22, 77, 1.8));
         assert_eq!(rules(0, true), (1.2, 50, 0.28));
-        assert_eq!(rules(2, false), (2.8, 50, 0.046));
-        assert_eq!(rules(3, false), (0.22, 50, 0.59));
+        assert_eq!(rules(2, false), (2.8, 50, 0.1));
+        assert_eq!(rules(3, false), (0.22, 50, 1.3));
     }
 
     #[test]
