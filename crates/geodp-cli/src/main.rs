@@ -54,11 +54,11 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     // Held to the end: MPI must be left last.
-    let joined = match geodp_mpi::join() {
-        Ok(joined) => joined,
+    let seat = match geodp_mpi::join() {
+        Ok(seat) => seat,
         Err(error) => return fail(&failure::bad_input(error)),
     };
-    let result = match (cli.command, &joined.seat) {
+    let result = match (cli.command, &seat) {
         (Command::Train(args), seat) => commands::train::run(*args, seat, cli.json),
         (command, Seat::Alone) => run(command, cli.json),
         (_, Seat::Worker(_)) => return ExitCode::SUCCESS,

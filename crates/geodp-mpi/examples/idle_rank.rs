@@ -20,8 +20,7 @@ const TURNS: usize = 15;
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 fn main() -> Outcome<()> {
-    let joined = join()?;
-    match &joined.seat {
+    match &join()? {
         Seat::Alone => Err("start it by mpirun -n 2".into()),
         Seat::Worker(link) => serve(&**link),
         Seat::Leader(leader) => {

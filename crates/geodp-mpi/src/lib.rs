@@ -5,11 +5,15 @@
 //! without it, a process that `mpirun` started as one of several says so and stops, instead of training
 //! the same run beside its siblings.
 //!
-//! `mpi` (rsmpi) is the crate: the oldest and most used binding, whose calls are safe Rust. A failed call
-//! ends the whole job, which is MPI's default and what a training wants: its folder can be resumed.
+//! Seven calls are all a training needs of MPI. `shim.c` makes them, compiled by the library's own compiler,
+//! because what a communicator is in C differs between libraries: a general binding has to generate itself with
+//! libclang, which is more to install and to build than all of this crate. A failed call ends the whole job,
+//! which is MPI's default and what a training wants: its folder can be resumed.
 
 #[cfg(feature = "mpi")]
 mod link;
+#[cfg(feature = "mpi")]
+mod sys;
 
 use geodp::team::{Leader, Link};
 use std::sync::Arc;
@@ -17,7 +21,7 @@ use std::sync::Arc;
 /// Whether MPI is in this program.
 pub const BUILT_IN: bool = cfg!(feature = "mpi");
 
-/// Who this process is.
+/// Who this process is. MPI ends with its last link.
 pub enum Seat {
     /// Started by hand, or by a launcher as the only one.
     Alone,
@@ -25,14 +29,6 @@ pub enum Seat {
     Leader(Arc<Leader>),
     /// Another of several.
     Worker(Arc<dyn Link>),
-}
-
-/// A seat, and MPI's own state, which must go last.
-pub struct Joined {
-    /// Who this process is.
-    pub seat: Seat,
-    #[cfg(feature = "mpi")]
-    _universe: Option<::mpi::environment::Universe>,
 }
 
 /// Several processes that cannot become one training.
@@ -61,30 +57,29 @@ fn launched(variable: impl Fn(&str) -> Option<String>) -> Option<usize> {
 ///
 /// # Errors
 /// Several processes of a program without MPI; an MPI that does not start.
-pub fn join() -> Result<Joined, JoinError> {
+pub fn join() -> Result<Seat, JoinError> {
     join_as(launched(|name| std::env::var(name).ok()))
 }
 
 #[cfg(not(feature = "mpi"))]
-fn join_as(launched: Option<usize>) -> Result<Joined, JoinError> {
+fn join_as(launched: Option<usize>) -> Result<Seat, JoinError> {
     match launched {
         Some(size) if size > 1 => Err(JoinError::WithoutMpi(size)),
-        _ => Ok(Joined { seat: Seat::Alone }),
+        _ => Ok(Seat::Alone),
     }
 }
 
 #[cfg(feature = "mpi")]
-fn join_as(launched: Option<usize>) -> Result<Joined, JoinError> {
+fn join_as(launched: Option<usize>) -> Result<Seat, JoinError> {
     if launched.is_none() {
-        return Ok(Joined { seat: Seat::Alone, _universe: None });
+        return Ok(Seat::Alone);
     }
-    let (universe, link) = link::World::start()?;
-    let seat = match (link.rank(), link.size()) {
+    let link = link::World::start()?;
+    Ok(match (link.rank(), link.size()) {
         (_, 1) => Seat::Alone,
         (0, _) => Seat::Leader(Leader::new(Arc::new(link))),
         _ => Seat::Worker(Arc::new(link)),
-    };
-    Ok(Joined { seat, _universe: Some(universe) })
+    })
 }
 
 #[cfg(test)]
@@ -107,7 +102,7 @@ mod tests {
     #[cfg(not(feature = "mpi"))]
     #[test]
     fn several_processes_without_mpi_are_refused() {
-        assert!(matches!(join_as(Some(1)).map(|joined| joined.seat), Ok(Seat::Alone)));
+        assert!(matches!(join_as(Some(1)), Ok(Seat::Alone)));
         assert_eq!(join_as(Some(2)).err(), Some(JoinError::WithoutMpi(2)));
     }
 }

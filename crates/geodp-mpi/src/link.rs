@@ -5,12 +5,8 @@
 //! one. Within a step everybody is expected at once, and MPI's own waiting is the quickest.
 
 use crate::JoinError;
+use crate::sys::{Calls, NotStarted};
 use geodp::team::{Link, LinkError};
-use mpi::Threading;
-use mpi::collective::SystemOperation;
-use mpi::environment::Universe;
-use mpi::topology::SimpleCommunicator;
-use mpi::traits::{Communicator, Destination, MatchedReceiveVec, Root, Source};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -26,29 +22,27 @@ pub(crate) struct World {
     rank: usize,
     size: usize,
     /// One thread at a time: what MPI was asked for.
-    turn: Mutex<()>,
+    calls: Mutex<Calls>,
 }
 
 impl World {
-    /// Starts MPI.
-    pub(crate) fn start() -> Result<(Universe, Self), JoinError> {
-        let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Serialized)
-        else {
-            return Err(JoinError::NotStarted("it was started before".into()));
-        };
-        if threading < Threading::Serialized {
-            return Err(JoinError::NotStarted(format!(
-                "it offers {threading:?} calls, and a training calls it from any thread, one at a time"
-            )));
-        }
-        let world = universe.world();
-        let (rank, size) = (world.rank() as usize, world.size() as usize);
-        Ok((universe, Self { rank, size, turn: Mutex::new(()) }))
+    /// Starts MPI, which ends with the world.
+    pub(crate) fn start() -> Result<Self, JoinError> {
+        let calls = Calls::start().map_err(|failed| {
+            let why = match failed {
+                NotStarted::Before => "it was started before",
+                NotStarted::OneThread => {
+                    "it can be called from one thread only, and a training calls it from any, one at a time"
+                }
+            };
+            JoinError::NotStarted(why.to_owned())
+        })?;
+        Ok(Self { rank: calls.rank(), size: calls.size(), calls: Mutex::new(calls) })
     }
 
-    /// The communicator, for as long as the turn is held; its handle is the same whenever it is asked.
-    fn world(&self) -> (MutexGuard<'_, ()>, SimpleCommunicator) {
-        (self.turn.lock().unwrap_or_else(PoisonError::into_inner), SimpleCommunicator::world())
+    /// The calls, for as long as the turn is held.
+    fn turn(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -65,19 +59,16 @@ impl Link for World {
         if i32::try_from(bytes.len()).is_err() {
             return Err(LinkError(format!("{} bytes are too many for one message", bytes.len())));
         }
-        let (_turn, world) = self.world();
-        world.process_at_rank(to as i32).send(bytes);
+        self.turn().send(to, bytes);
         Ok(())
     }
 
     fn receive(&self, from: usize) -> Result<Vec<u8>, LinkError> {
         let mut looks = 0_u32;
         loop {
-            let (turn, world) = self.world();
-            if let Some(matched) = world.process_at_rank(from as i32).immediate_matched_probe() {
-                return Ok(matched.matched_receive_vec().0);
+            if let Some(bytes) = self.turn().receive(from) {
+                return Ok(bytes);
             }
-            drop(turn);
             looks = looks.saturating_add(1);
             if looks > QUICK_LOOKS {
                 std::thread::sleep(PAUSE);
@@ -86,23 +77,14 @@ impl Link for World {
     }
 
     fn broadcast(&self, values: &mut [f32]) -> Result<(), LinkError> {
-        let (_turn, world) = self.world();
-        let first = world.process_at_rank(0);
-        values.chunks_mut(CHUNK).for_each(|chunk| first.broadcast_into(chunk));
+        let mut calls = self.turn();
+        values.chunks_mut(CHUNK).for_each(|chunk| calls.broadcast(chunk));
         Ok(())
     }
 
     fn sum_to_first(&self, values: &mut [i64]) -> Result<(), LinkError> {
-        let (_turn, world) = self.world();
-        let (first, sum) = (world.process_at_rank(0), SystemOperation::sum());
-        for chunk in values.chunks_mut(CHUNK) {
-            if self.rank == 0 {
-                let own = chunk.to_vec();
-                first.reduce_into_root(&own[..], chunk, sum);
-            } else {
-                first.reduce_into(&*chunk, sum);
-            }
-        }
+        let mut calls = self.turn();
+        values.chunks_mut(CHUNK).for_each(|chunk| calls.sum_to_first(chunk));
         Ok(())
     }
 }
