@@ -10,7 +10,7 @@
 //! | travel L, two classes | 420·x^1.3·min(1, r/5.6), at most 34000·√x/r², within 80 … 8000 | noise moves a score by ∝ L·r/(ε·N), and must not outweigh what was learnt |
 //! | travel L, more classes | 310·x^0.7, within 80 … 2800 | |
 //! | steps T | L/4, within 50 … 400 | |
-//! | clip C, two classes | 0.53·√max(r, 5.6)·x^0.38, within 0.07·r … 0.5·r | a small C is quiet but bends probabilities |
+//! | clip C, two classes | 0.15·max(r, 5.6)·√x, within 0.07·r … 0.5·r | a small C is quiet but bends probabilities |
 //! | clip C, more classes | r·x/(2·k²), within 0.05·r … 0.65·r | each class has its own part of the records |
 //! | rate η | L/(10·T·C), falling to 0 in a line | momentum 0.9 makes a step ten times as long |
 //! | δ | 1e-5, or 1/(10·N) if that is smaller than 1e-6 | δ must stay well below 1/N |
@@ -72,7 +72,7 @@ impl Table {
             (true, ..=2) => {
                 let travel = 420.0 * thousands.powf(1.3) * (longest / MIDDLING_LENGTH).min(1.0);
                 let quiet = 34_000.0 * thousands.sqrt() / (longest * longest);
-                let clip = 0.53 * longest.max(MIDDLING_LENGTH).sqrt() * thousands.powf(0.38);
+                let clip = 0.15 * longest.max(MIDDLING_LENGTH) * thousands.sqrt();
                 let clip = clip.clamp(0.07 * longest, 0.5 * longest);
                 (travel.min(quiet).clamp(80.0, 8000.0), clip)
             }
@@ -152,7 +152,7 @@ mod tests {
             let (privacy, train) = completed(table, 1.0);
             (privacy.clip_norm.unwrap(), train.steps.unwrap(), train.learning_rate.unwrap())
         };
-        assert_eq!(rules(2, true), (1.3, 75, 0.31));
+        assert_eq!(rules(2, true), (0.84, 75, 0.48));
         assert_eq!(rules(3, true), (0.22, 77, 1.8));
         assert_eq!(rules(0, true), (1.2, 50, 0.28));
         assert_eq!(rules(2, false), (2.8, 50, 0.1));
