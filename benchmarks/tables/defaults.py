@@ -131,7 +131,7 @@ def main():
     parser.add_argument("--cells", default="defaults.json", type=pathlib.Path, help="where trainings are kept")
     parser.add_argument("--model", choices=["logistic", "mlp"], default="logistic")
     parser.add_argument("--only", nargs="+", choices=sorted(SPLITS), help="these tables")
-    parser.add_argument("--first", type=int, default=100, help="number of the first split; on those from 100 no rule was chosen")
+    parser.add_argument("--first", type=int, default=300, help="number of the first split; on those from 300 no rule was chosen")
     parser.add_argument("--splits", type=int, help="this many splits of every table")
     given = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -61,8 +61,8 @@ fn run_tiny(id: &str) -> (tempfile::TempDir, Store) {
 #[test]
 fn accuracy_has_a_row_for_every_set_and_epsilon() {
     let (_folder, store) = run_tiny("accuracy");
-    // DP on three sets, two kinds of GeoDP on two of them.
-    assert_eq!(csv_rows(&store, "accuracy.csv").len(), 4 * (3 + 2 * 2));
+    // DP on three sets at four ε, two kinds of GeoDP on two of them at four and on the third at one.
+    assert_eq!(csv_rows(&store, "accuracy.csv").len(), 4 * 3 + 2 * (2 * 4 + 1));
     assert!(store.folder().join("accuracy-mnist.svg").exists());
     let together = std::fs::read_to_string(store.folder().join("accuracy.svg")).unwrap();
     let sets = [">MNIST [%]", ">Fashion-MNIST [%]", ">CIFAR-10 [%]"];

@@ -7,7 +7,7 @@
 //! | what | rule | reason |
 //! |---|---|---|
 //! | batch B | min(N, 32768) | at one ε the noise of a whole pass is smallest in few, large steps |
-//! | travel L, two classes | 420·x^1.3·min(1, r/5.6), at most 34000·√x/r², within 80 … 8000 | noise moves a score by ∝ L·r/(ε·N), and must not outweigh what was learnt |
+//! | travel L, two classes | 420·x^1.3·min(1, r/5.6), at most 4000·√x/r, within 80 … 8000 | noise moves a score by ∝ L·r/(ε·N), and must not outweigh what was learnt |
 //! | travel L, more classes | 310·x^0.7, within 80 … 2800 | |
 //! | steps T | L/4, within 50 … 400 | |
 //! | clip C, two classes | 0.15·max(r, 5.6)·√x, within 0.07·r … 0.5·r | a small C is quiet but bends probabilities |
@@ -71,7 +71,7 @@ impl Table {
             }
             (true, ..=2) => {
                 let travel = 420.0 * thousands.powf(1.3) * (longest / MIDDLING_LENGTH).min(1.0);
-                let quiet = 34_000.0 * thousands.sqrt() / (longest * longest);
+                let quiet = 4000.0 * thousands.sqrt() / longest;
                 let clip = 0.15 * longest.max(MIDDLING_LENGTH) * thousands.sqrt();
                 let clip = clip.clamp(0.07 * longest, 0.5 * longest);
                 (travel.min(quiet).clamp(80.0, 8000.0), clip)
