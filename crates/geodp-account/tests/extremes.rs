@@ -3,13 +3,14 @@
 use geodp_account::{Accountant, Adjacency, Error, Event, PldAccountant, RdpAccountant, Reason};
 
 /// (q, σ, T): the ends of the ranges, and where numbers are least comfortable.
-const CORNERS: [(f64, f64, u64); 16] = [
+const CORNERS: [(f64, f64, u64); 17] = [
     (1e-9, 0.05, 1),
     (1e-9, 0.5, 1000),
     (1e-9, 1e3, 100_000_000),
     (1e-4, 0.05, 1000),
     (1e-4, 0.5, 1000),
     (1e-4, 20.0, 100_000_000),
+    (0.002_56, 7.8e-5, 7_813),
     (0.1, 0.05, 1),
     (0.1, 0.05, 100_000_000),
     (0.1, 0.5, 1000),

@@ -8,11 +8,10 @@
 //! safe side of the answer.
 
 use super::lattice::Lattice;
-use super::spectrum::{self, TiltedPart};
+use super::spectrum::{self, MOST_POINTS, TiltedPart};
 use super::window::Window;
 
-/// The widest window of points that a transform takes, and of points that waves pass.
-const MOST_POINTS: usize = 1 << 21;
+/// The widest window of points that waves pass.
 const MOST_PASSED: usize = 1 << 30;
 /// −ln of the tilted mass allowed outside the window: less where tails are too heavy for more.
 const WINDOW_EXPONENTS: [f64; 3] = [26.0, 18.0, 12.0];

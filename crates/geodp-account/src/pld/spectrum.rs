@@ -15,6 +15,8 @@ use std::cell::RefCell;
 pub(super) const NEGLIGIBLE: f64 = -48.0;
 /// Directly summing a term costs about as much as this many points of a transform.
 const TERM_COST: f64 = 0.04;
+/// The longest transform of points.
+pub(super) const MOST_POINTS: usize = 1 << 21;
 /// Terms to sum directly at most where points lie apart: a few milliseconds.
 const MOST_TERMS: usize = 3_000_000;
 
@@ -64,7 +66,8 @@ pub(super) fn are_consecutive(places: &[i64]) -> bool {
 
 /// Masses of the sum at first, first + 1, … over at least `wanted` points, modulo their number, and
 /// a bound on the error of each; `weights` are the tilt λ and the step h they will be summed with.
-/// `None` where points lie apart and waves do not pay: then all points are better.
+/// `None` where waves do not pay and points lie apart, because then all points are better, or are too many
+/// to transform: parts whose ends were left out may have no gap and still reach far.
 pub(super) fn sum_masses(
     parts: &[TiltedPart],
     first: i64,
@@ -83,7 +86,8 @@ pub(super) fn sum_masses(
         {
             sum_waves(parts, first, wanted, highest, weights)
         }
-        _ => sum_points(parts, first, transform_length(wanted)),
+        _ if wanted <= MOST_POINTS => sum_points(parts, first, transform_length(wanted)),
+        _ => None,
     }
 }
 
@@ -314,6 +318,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A part of few neighbouring points in a window of billions of them: no transform of the window.
+    #[test]
+    fn no_transform_is_longer_than_allowed() {
+        let part =
+            |count| TiltedPart { places: vec![0, 1], mass: vec![0.5, 0.5], rounding: 0.0, count };
+        let masses = |wanted| sum_masses(&[part(2.0)], 0, wanted, (1.0, 1e-3));
+        assert!(masses(1 << 12).is_some());
+        assert!(masses(MOST_POINTS + 1).is_none());
     }
 
     /// Waves and points give the same sums above any node, within both bounds.
