@@ -84,6 +84,12 @@ impl Account {
         Self { method, ..self }
     }
 
+    /// The same as if every draw of noise were the theorem's: what holds in real numbers. An ε beyond some
+    /// fifty can be stated in no other way, because e^ε times what noise leaves over exceeds every δ.
+    pub fn in_real_numbers(self) -> Self {
+        Self { terms: Terms { noise_draws: 0, ..self.terms }, ..self }
+    }
+
     /// What its claims share.
     pub fn terms(&self) -> &Terms {
         &self.terms

@@ -124,16 +124,21 @@ impl Statement {
         steps_charged: u64,
         selection: Option<Selection>,
     ) -> Result<Self, Error> {
-        let account = match &plan.protection {
-            Protection::None { .. } => {
-                let mut account = Account::new(plan.protection.terms());
-                account.charge(&Event::NoPrivacy, 1)?;
-                account
-            }
-            Protection::Private { noise, accounting, .. } => {
-                accounting.account(noise, accounting.units(steps_charged))?
-            }
-        };
+        let account = account_of(plan, steps_charged)?;
+        Self::of(plan, &account, steps_charged, selection)
+    }
+
+    /// The claims of [`Statement::new`] in real numbers, that is without what the machine's noise leaves
+    /// over: for trainings whose ε is too large to be stated otherwise, and never for a release.
+    ///
+    /// # Errors
+    /// If the accountant refuses.
+    pub fn in_real_numbers(
+        plan: &Plan,
+        steps_charged: u64,
+        selection: Option<Selection>,
+    ) -> Result<Self, Error> {
+        let account = account_of(plan, steps_charged)?.in_real_numbers();
         Self::of(plan, &account, steps_charged, selection)
     }
 
@@ -417,5 +422,19 @@ impl fmt::Display for Statement {
             writeln!(f, "  {name}: {value}")?;
         }
         Ok(())
+    }
+}
+
+/// What the plan charges for so many steps.
+fn account_of(plan: &Plan, steps_charged: u64) -> Result<Account, Error> {
+    match &plan.protection {
+        Protection::None { .. } => {
+            let mut account = Account::new(plan.protection.terms());
+            account.charge(&Event::NoPrivacy, 1)?;
+            Ok(account)
+        }
+        Protection::Private { noise, accounting, .. } => {
+            Ok(accounting.account(noise, accounting.units(steps_charged))?)
+        }
     }
 }

@@ -33,6 +33,9 @@ const PEAK_CELL: f64 = 0.15;
 const LEAST_SHARE: f64 = 0.03;
 /// Cells at the peak beyond which all cells are made even.
 const MOST_CORE: f64 = 3000.0;
+/// Losses that reach further (σ below 1e-4) are left to the Rényi bound: masses on a lattice would not be
+/// numbers any more.
+const MOST_RANGE: f64 = 1e8;
 /// Lattices kept for later questions.
 const MOST_CACHED: usize = 24;
 
@@ -109,6 +112,9 @@ pub(crate) fn bracket(
         parts.iter().map(|(release, _)| Loss::new(*release, direction)).collect();
     let steps: f64 = parts.iter().map(|(_, count)| *count as f64).sum();
     let range = losses.iter().map(|loss| loss.span(8.0)).fold(0.0, f64::max);
+    if range > MOST_RANGE {
+        return None;
+    }
     // To stay below the floor a coarse look mostly suffices.
     let coarser = if floor.is_some() { 2.5 } else { 1.0 };
     let step = first_step(question, hint, steps, range) * coarser;
@@ -198,6 +204,9 @@ impl Asked<'_> {
         let lattices =
             |(release, _): &(Release, u64)| self.cache.get(*release, self.direction, mesh, z);
         let pairs: Vec<Arc<LatticePair>> = self.parts.iter().map(lattices).collect();
+        if !pairs.iter().all(|pair| pair.is_sound()) {
+            return None;
+        }
         // The second side's tilt is close to the first's.
         let mut start = (self.hint.order - 1.0).max(0.01);
         let mut side = |side: Side| {

@@ -218,7 +218,8 @@ pub(super) fn privacy_table(table: &Table, lines: &[Line]) -> geodp_report::Tabl
         .join(", ");
     let mut shown = geodp_report::Table::new(header).caption(format!(
         "Privacy of each training at δ = 10⁻⁵ (N = {} records, Poisson sampling), every ε under its \
-         kind. As published: the paper’s accounting of GeoDP, with a further δ′ of up to 1 − β; for \
+         kind; one too large for what the machine’s noise leaves over holds in real numbers \
+         only, and says so. As published: the paper’s accounting of GeoDP, with a further δ′ of up to 1 − β; for \
          SUR, accepted steps alone. Measured on followed training records, with amplification by \
          sampling: the largest ε of a record / the median; the share of records that never moved \
          magnitude and direction further than the noise was scaled for (“inside”); the smallest β \
@@ -229,7 +230,10 @@ pub(super) fn privacy_table(table: &Table, lines: &[Line]) -> geodp_report::Tabl
     for line in lines.iter().filter(|l| l.row.method.noise != Noise::None) {
         let Some(first) = &line.first else { continue };
         let epsilon = |e: Option<f64>| format::epsilon(e.unwrap_or(f64::INFINITY));
-        let claimed = first.statement.first().map(|e| format!("{} {}", epsilon(e.epsilon), e.kind));
+        let claimed = first.statement.first().map(|e| {
+            let real = if e.in_real_numbers { ", in real numbers" } else { "" };
+            format!("{} {}{real}", epsilon(e.epsilon), e.kind)
+        });
         let published = first.statement.iter().find(|e| e.kind.is_published());
         let measured = |pick: fn(&Loss) -> String| first.measured.as_ref().map_or("—".into(), pick);
         let spread = first.measured.as_ref().map(Loss::compared);

@@ -29,6 +29,7 @@ pub(super) fn to_csv(table: &Table, lines: &[Line]) -> String {
         "epsilon_certified",
         "epsilon_conditional",
         "epsilon_as_published",
+        "epsilon_holds_in",
         "delta",
         "delta_prime_at_most",
         "paper_epsilon_of_sigma",
@@ -68,6 +69,9 @@ pub(super) fn to_csv(table: &Table, lines: &[Line]) -> String {
             epsilon(Kind::Certified),
             epsilon(Kind::Conditional),
             epsilon(Kind::AsPublished),
+            first.and_then(|o| o.statement.first()).map_or(String::new(), |e| {
+                if e.in_real_numbers { "real numbers" } else { "the arithmetic used" }.to_owned()
+            }),
             csv::number(train::DELTA),
             number(first.map(|o| o.statement.iter().map(|e| e.delta_prime).fold(0.0, f64::max))),
             number(noisy.then(|| paper_epsilon(line.sigma))),

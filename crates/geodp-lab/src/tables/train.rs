@@ -12,7 +12,7 @@ use geodp::select::{SelectParams, Selection};
 use geodp::trainer::Trainer;
 use geodp::watch::Watch;
 use geodp::{PlanParams, Statement};
-use geodp_account::Kind;
+use geodp_account::{Claim, Kind};
 use geodp_audit::measure::Measure;
 use geodp_data::Split;
 use geodp_mechanism::perturb::PolarSummary;
@@ -95,6 +95,10 @@ pub struct Epsilon {
     pub delta: f64,
     /// How large the δ′ beside it may be; 0 where there is none.
     pub delta_prime: f64,
+    /// Whether it holds in real numbers only: so large that no δ covers what the machine's noise leaves
+    /// over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_real_numbers: bool,
 }
 
 impl Outcome {
@@ -215,15 +219,16 @@ pub fn advance(
 /// # Errors
 /// If the accountant refuses.
 pub fn epsilons(trainer: &Trainer<'_>) -> Result<Vec<Epsilon>, Error> {
-    let plan = trainer.plan();
-    let claims = Statement::new(plan, plan.steps(), trainer.selection())?.claims;
-    Ok(claims
-        .iter()
-        .map(|claim| Epsilon {
-            kind: claim.kind(),
-            epsilon: Some(claim.upper()).filter(|upper| upper.is_finite()),
-            delta: if claim.is_private() { claim.delta() } else { DELTA },
-            delta_prime: claim.delta_prime_at_most().unwrap_or(0.0),
-        })
-        .collect())
+    let (plan, steps) = (trainer.plan(), trainer.plan().steps());
+    let exact = Statement::new(plan, steps, trainer.selection())?.claims;
+    let ideal = Statement::in_real_numbers(plan, steps, trainer.selection())?.claims;
+    let finite = |claim: &Claim| Some(claim.upper()).filter(|upper| upper.is_finite());
+    let of = |(exact, ideal): (&Claim, &Claim)| Epsilon {
+        kind: exact.kind(),
+        epsilon: finite(exact).or_else(|| finite(ideal)),
+        delta: if exact.is_private() { exact.delta() } else { DELTA },
+        delta_prime: exact.delta_prime_at_most().unwrap_or(0.0),
+        in_real_numbers: finite(exact).is_none() && finite(ideal).is_some(),
+    };
+    Ok(exact.iter().zip(&ideal).map(of).collect())
 }

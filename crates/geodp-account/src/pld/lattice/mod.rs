@@ -164,7 +164,8 @@ impl LatticePair {
             let (split, x_right) = grid.split(ends[0], ends[1], x_left);
             x_left = x_right;
             let rise = spans[cell].rise;
-            let up = ((split.excess + split.rounding) / rise).clamp(0.0, split.p);
+            // Not `clamp`, which panics where a mass is not a number: see `is_sound`.
+            let up = ((split.excess + split.rounding) / rise).max(0.0).min(split.p);
             upper[cell + 1] += up;
             upper[cell] += split.p - up;
             corners.push(split.corners);
@@ -182,6 +183,13 @@ impl LatticePair {
             upper: Lattice::new(offset, &places, &upper, above),
             lower: Lattice::new(offset, &places, &lower, 0.0),
         }
+    }
+}
+
+impl LatticePair {
+    /// Every mass is a number. At extreme losses one may not be, and then the pair bounds nothing.
+    pub(crate) fn is_sound(&self) -> bool {
+        [&self.upper, &self.lower].iter().all(|l| !l.ln_mass.iter().any(|mass| mass.is_nan()))
     }
 }
 
