@@ -98,6 +98,15 @@ fn convolutions_of_every_stride_and_padding() {
     }
 }
 
+/// Taps that never see the image.
+#[test]
+fn convolutions_wider_than_their_input() {
+    for (stride, width) in [(1, 1), (1, 2), (2, 1), (3, 2)] {
+        let layers = vec![conv(3, 7, stride, 3, true), conv(9, 3, 1, 2, false)];
+        check(&images(2, 2, width, layers), 10, width as u64);
+    }
+}
+
 #[test]
 fn convolutions_of_every_tile() {
     for outputs in 1..=13 {

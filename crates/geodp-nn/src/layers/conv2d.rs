@@ -3,11 +3,13 @@
 //! Forward: one [`Correlation`]. dx: the places of x with (y + p) mod s = φ, (x + p) mod s = ψ form
 //! a grid whose taps are k = φ + s·j; each of the s² phases is one [`Correlation`] over dy with
 //! stride 1, so no multiplication with an inserted zero is done. Per-sample dW: `conv2d_gradient`.
-//! Padding is a copy of the source with zero columns beside it; rows need none.
+//! Padding is a copy of the source with zero columns beside it, of x a band of rows at a time so that it
+//! stays in the cache; rows need none, and the gradient of the weights needs no padding at all.
 //! Packed: forward weights, bias (zeros without), the weights of each phase.
 
 use super::conv2d_gradient::{bias_gradient, weight_gradient};
 use super::correlate::Correlation;
+use super::parts::even_parts;
 use super::{AnyLayer, Backward, Describe, Forward, Layer};
 use crate::error::Error;
 use crate::layout::{Builder, LARGEST, Place, Value};
@@ -75,6 +77,9 @@ impl Describe for Conv2dSpec {
         to.step(place, layer, &x, out, parameters, cost)
     }
 }
+
+/// Values of x that are padded at a time, so that the copy stays in the L2 cache beside x and y.
+const PADDED_VALUES: usize = 2048;
 
 #[derive(Debug)]
 pub(crate) struct Conv2d {
@@ -200,24 +205,21 @@ impl Conv2d {
         self.phases[0].0.channel_groups()
     }
 
-    /// Channels of x with zeros left and right.
-    #[inline(always)]
-    fn padded_x<'a, V: Vector>(
-        &self,
-        x: &'a [V],
-        channels: &Range<usize>,
-        scratch: &'a mut [V],
-    ) -> &'a [V] {
-        let ConvShape { height, width, .. } = self.shape;
-        padded(planes(x, channels, height * width), width, self.x_padding, scratch)
+    /// Rows of y in the bands in which x is padded, so many channels of it.
+    fn y_bands(&self, channels: usize) -> impl Iterator<Item = usize> + use<> {
+        let ConvShape { kernel, stride, .. } = self.shape;
+        let rows = PADDED_VALUES / (channels * self.forward.source_stride);
+        even_parts(self.forward.grid_rows, rows.saturating_sub(kernel) / stride + 1)
     }
 }
 
-/// Copies rows into `scratch` with zeros left and right, if there are any to add.
+/// Some rows of each plane, in `scratch` with zeros left and right if there are any to add.
 #[inline(always)]
 fn padded<'a, V: Vector>(
     source: &'a [V],
+    plane: usize,
     columns: usize,
+    rows: &Range<usize>,
     (left, right): (usize, usize),
     scratch: &'a mut [V],
 ) -> &'a [V] {
@@ -225,11 +227,16 @@ fn padded<'a, V: Vector>(
         return source;
     }
     let stride = left + columns + right;
-    let scratch = &mut scratch[..source.len() / columns * stride];
-    for (row, to) in source.chunks_exact(columns).zip(scratch.chunks_exact_mut(stride)) {
-        to[..left].fill(V::zero());
-        to[left..left + columns].copy_from_slice(row);
-        to[left + columns..].fill(V::zero());
+    let scratch = &mut scratch[..source.len() / plane * rows.len() * stride];
+    let places = rows.start * columns..rows.end * columns;
+    let targets = scratch.chunks_exact_mut(rows.len() * stride);
+    for (plane, to) in source.chunks_exact(plane).zip(targets) {
+        let rows = plane[places.clone()].chunks_exact(columns);
+        for (row, to) in rows.zip(to.chunks_exact_mut(stride)) {
+            to[..left].fill(V::zero());
+            to[left..left + columns].copy_from_slice(row);
+            to[left + columns..].fill(V::zero());
+        }
     }
     scratch
 }
@@ -240,7 +247,12 @@ impl Layer for Conv2d {
 
     fn scratch(&self) -> usize {
         let shape = &self.shape;
-        let x = self.x_groups().max().unwrap_or(0) * shape.height * self.forward.source_stride;
+        let of_group = |channels| {
+            let band = self.y_bands(channels).max().unwrap_or(1);
+            let rows = ((band - 1) * shape.stride + shape.kernel).min(shape.height);
+            channels * rows * self.forward.source_stride
+        };
+        let x = self.x_groups().map(of_group).max().unwrap_or(0);
         let dy_stride = shape.out_width() + self.dy_padding.0 + self.dy_padding.1;
         x.max(self.dy_groups().max().unwrap_or(0) * shape.out_height() * dy_stride)
     }
@@ -264,10 +276,20 @@ impl Layer for Conv2d {
 
     #[inline(always)]
     fn forward<V: Vector>(&self, io: Forward<'_, V>) {
+        let ConvShape { height, width, outputs, .. } = self.shape;
         let (weights, rest) = io.packed.split_at(self.shape.weights());
+        let start = &rest[..outputs];
         for group in ranges(self.x_groups()) {
-            let x = self.padded_x(io.x, &group, io.scratch);
-            self.forward.run(group, x, weights, &rest[..self.shape.outputs], io.y);
+            let x = planes(io.x, &group, height * width);
+            if self.x_padding == (0, 0) {
+                self.forward.run(group, x, weights, start, io.y);
+                continue;
+            }
+            for band in ranges(self.y_bands(group.len())) {
+                let (forward, rows) = self.forward.of_rows(&band);
+                let x = padded(x, height * width, width, &rows, self.x_padding, io.scratch);
+                forward.run(group.clone(), x, weights, start, io.y);
+            }
         }
     }
 
@@ -276,9 +298,8 @@ impl Layer for Conv2d {
         let shape = &self.shape;
         let (weights, biases) = io.gradient.split_at_mut(shape.weights());
         for group in ranges(self.x_groups()) {
-            let x = self.padded_x(io.x, &group, io.scratch);
-            let x_stride = self.forward.source_stride;
-            weight_gradient(shape, group, x, x_stride, io.dy, weights, io.accumulate);
+            let x = planes(io.x, &group, shape.height * shape.width);
+            weight_gradient(shape, group, x, io.dy, weights, io.accumulate);
         }
         bias_gradient(shape, io.dy, biases, io.accumulate);
         let Some(dx) = io.dx else { return };
@@ -287,8 +308,9 @@ impl Layer for Conv2d {
             dx.fill(V::zero());
         }
         for group in ranges(self.dy_groups()) {
-            let dy = planes(io.dy, &group, shape.out_height() * shape.out_width());
-            let dy = padded(dy, shape.out_width(), self.dy_padding, io.scratch);
+            let (rows, columns) = (shape.out_height(), shape.out_width());
+            let dy = planes(io.dy, &group, rows * columns);
+            let dy = padded(dy, rows * columns, columns, &(0..rows), self.dy_padding, io.scratch);
             let mut weights = &io.packed[shape.weights() + shape.outputs..];
             for (phase, _) in &self.phases {
                 let (of_phase, rest) = weights.split_at(phase.weights());
@@ -345,11 +367,15 @@ mod tests {
         values.iter().map(store).collect()
     }
 
-    /// However channels are grouped, every sum is one chain of multiply-adds over channels, then taps
+    /// However channels are grouped and rows padded, every sum is one chain of multiply-adds over channels, then taps
     /// (y, dx) or places (dW): what the bits of released weights rest on.
     #[test]
-    fn groups_of_channels_leave_the_order_of_additions() {
-        let (channels, outputs, side) = (45, 29, 6);
+    fn groups_and_bands_leave_the_order_of_additions() {
+        check_order(45, 29, 6, 1);
+        check_order(40, 13, 24, 5);
+    }
+
+    fn check_order(channels: usize, outputs: usize, side: usize, bands: usize) {
         let shape = ConvShape {
             channels,
             height: side,
@@ -362,6 +388,8 @@ mod tests {
         };
         let conv = Conv2d::new(shape);
         assert!(conv.x_groups().count() > 2 && conv.dy_groups().count() > 1);
+        let of_group = conv.x_groups().map(|group| conv.y_bands(group).count());
+        assert_eq!(of_group.max(), Some(bands));
         let (plane, weights) = (side * side, shape.weights());
         let parameters = values(weights + outputs, 1);
         let (x, dy) = (values(channels * plane, 2), values(outputs * plane, 3));

@@ -3,8 +3,10 @@
 //! with source = 0 outside. Forward, it is the layer; backward to the input, it is the same with
 //! W turned round, once for each phase of the stride.
 //!
-//! A register tile is O target channels × P places, O·P ≤ 12 accumulators: each step loads P source
-//! vectors and broadcasts O weights for O·P multiply-adds. Rows outside the source are skipped, and
+//! A register tile is O target channels × P places, O·P ≤ 12 accumulators of 16 registers and ≤ 24 of
+//! 32: each step loads P source vectors and broadcasts O weights for O·P multiply-adds. Four places are
+//! always two pairs that see the same taps, so that where there are more registers no place gets other
+//! additions, or in another order. Rows outside the source are skipped, and
 //! so are columns where the whole tile is outside, so padding costs next to nothing. Source channels
 //! pass in groups that stay in the L1 cache while all target channels are computed; between groups
 //! sums wait in the target, so that the order of additions is that of one group.
@@ -56,11 +58,14 @@ pub(crate) fn channel_tiles(outputs: usize) -> impl Iterator<Item = usize> {
     even_parts(outputs, 6)
 }
 
-/// Places of a register tile of so many channels: at most twelve accumulators, and registers left
-/// for the sources and one weight.
+/// Places of a register tile of so many channels with 16 registers: at most twelve accumulators, and
+/// registers left for the sources and one weight.
 const fn places(channels: usize) -> &'static [usize] {
     if channels < 3 { &[4, 2, 1] } else { &[2, 1] }
 }
+
+/// Registers from which on two pairs of places become one tile.
+const REGISTERS_FOR_TWO_PAIRS: usize = 32;
 
 /// One tile of channels along a run of one grid row.
 struct Run<'a, V, const O: usize> {
@@ -108,6 +113,23 @@ impl Correlation {
             self.channels
         };
         even_parts(self.channels, largest)
+    }
+
+    /// The same for some rows of the grid, on the source rows that they see, which are the second; at
+    /// least one.
+    pub(crate) fn of_rows(&self, rows: &Range<usize>) -> (Self, Range<usize>) {
+        let first = self.first_row + (rows.start * self.stride) as isize;
+        let last = self.first_row + ((rows.end - 1) * self.stride + self.taps_y) as isize;
+        let start = first.clamp(0, self.source_rows as isize - 1);
+        let end = last.clamp(start + 1, self.source_rows as isize);
+        let part = Self {
+            source_rows: (end - start) as usize,
+            first_row: first - start,
+            grid_rows: rows.len(),
+            target_first: self.target_first + rows.start * self.target_row_step,
+            ..self.clone()
+        };
+        (part, start as usize..end as usize)
     }
 
     /// Adds the channels `group`, of which `source` has the planes, to what the groups before have
@@ -162,7 +184,16 @@ impl<V: Vector, const O: usize> Kernel for Run<'_, V, O> {
     #[inline(always)]
     fn run(mut self) {
         let mut u = self.columns.start;
-        for places in parts_of(self.columns.len(), places(O)) {
+        let mut parts = parts_of(self.columns.len(), places(O)).peekable();
+        while let Some(places) = parts.next() {
+            let two_pairs = V::REGISTERS >= REGISTERS_FOR_TWO_PAIRS && places == 2;
+            let two_pairs = two_pairs && parts.peek() == Some(&2);
+            if two_pairs && self.is_whole(u) && self.is_whole(u + 2) {
+                parts.next();
+                self.tile::<4>(u);
+                u += 4;
+                continue;
+            }
             match places {
                 4 if O < 3 => self.tile::<4>(u),
                 2 => self.tile::<2>(u),
@@ -174,6 +205,21 @@ impl<V: Vector, const O: usize> Kernel for Run<'_, V, O> {
 }
 
 impl<V: Vector, const O: usize> Run<'_, V, O> {
+    /// Whether each tap of a row sees the source from at least one of the two places at `u`.
+    #[inline(always)]
+    fn is_whole(&self, u: usize) -> bool {
+        self.taps_x::<2>(u) == (0..self.shape.taps_x)
+    }
+
+    /// Taps of a row that see the source from at least one of the `P` places at `u`.
+    #[inline(always)]
+    fn taps_x<const P: usize>(&self, u: usize) -> Range<usize> {
+        let shape = self.shape;
+        let column = shape.first_column + u * shape.stride;
+        shape.source_left.saturating_sub(column + (P - 1) * shape.stride)
+            ..(shape.source_left + shape.source_columns).saturating_sub(column).min(shape.taps_x)
+    }
+
     #[inline(always)]
     fn tile<const P: usize>(&mut self, u: usize) {
         let shape = self.shape;
@@ -197,8 +243,7 @@ impl<V: Vector, const O: usize> Run<'_, V, O> {
         let taps_y = (-row).max(0) as usize
             ..(shape.source_rows as isize - row).clamp(0, shape.taps_y as isize) as usize;
         let column = shape.first_column + u * shape.stride;
-        let taps_x = shape.source_left.saturating_sub(column + (P - 1) * shape.stride)
-            ..(shape.source_left + shape.source_columns).saturating_sub(column).min(shape.taps_x);
+        let taps_x = self.taps_x::<P>(u);
         let rows = Rows {
             source: (row + taps_y.start as isize).max(0) as usize * shape.source_stride + column,
             weights: taps_y.start * shape.taps_x * O,

@@ -3,6 +3,7 @@
 use super::*;
 use crate::StoredInput;
 use crate::layers::LayerSpec;
+use crate::layers::conv2d::Conv2dSpec;
 use crate::presets::ResnetSpec;
 
 struct Waves(usize);
@@ -78,6 +79,44 @@ fn exact_trainings_have_the_same_bits_everywhere() {
         let expected = run(Isa::Portable);
         for isa in Isa::available() {
             assert!(run(isa) == expected, "{isa:?} differs from plain Rust: {spec:?}");
+        }
+    }
+}
+
+/// Register tiles differ from one instruction set to the next; norms and sums do not, by a bit.
+#[test]
+fn convolutions_have_the_same_bits_everywhere() {
+    let batch: Vec<u32> = (0..19).collect();
+    let cases = (1..=5).flat_map(|kernel| (0..9).map(move |at| (kernel, 1 + at / 3, at % 3)));
+    for (kernel, stride, padding) in cases {
+        let conv = |outputs| {
+            LayerSpec::Conv2d(Conv2dSpec {
+                name: None,
+                outputs,
+                kernel,
+                stride,
+                padding,
+                bias: true,
+            })
+        };
+        let mut spec = NetworkSpec::cnn();
+        spec.input = vec![2, 18, 19 + kernel];
+        spec.layers = vec![conv(13), LayerSpec::Tanh];
+        if stride == 1 {
+            spec.layers.push(conv(7 + kernel));
+        }
+        spec.layers.extend([LayerSpec::Flatten, NetworkSpec::logistic(1, 3).layers[0].clone()]);
+        let run = |isa| {
+            let network = spec.build_for(isa).unwrap();
+            let (weights, samples) = (network.init(5), Waves(network.input_len()));
+            let (grid, mut sum) = (Grid::new(0.3).unwrap(), vec![0; network.dim()]);
+            let clip = |_: usize, norm: f64| (0.3 / norm).min(1.0);
+            let outcome = network.exact_sum(&weights, &samples, &batch, &clip, grid, &mut sum);
+            (sum, outcome.unwrap())
+        };
+        let expected = run(Isa::Portable);
+        for isa in Isa::available() {
+            assert!(run(isa) == expected, "{isa:?}: kernel {kernel}, {stride}, {padding}");
         }
     }
 }

@@ -11,7 +11,7 @@ use super::workspace::Workspace;
 use crate::grid::{Factor, Grid, LANE_RECORDS, LANE_SHIFT, largest_product};
 use crate::layers::linear_exact::Factors;
 use crate::layout::Layout;
-use crate::simd::{Kernel, MOST_LANES, Measuring, Vector, sum_of_squares};
+use crate::simd::{Kernel, MOST_LANES, Measuring, Vector, prefetch_ahead, sum_of_squares};
 use std::marker::PhantomData;
 
 /// Records of a chunk, a multiple of the most lanes: the longer, the less adding up over lanes costs; of
@@ -341,7 +341,9 @@ impl<V: Vector> Kernel for AddTruncated<'_, V> {
     fn run(self) {
         let (values, last) = self.values.as_chunks::<8>();
         let (counts, last_counts) = self.counts.as_chunks_mut::<8>();
-        for (counts, values) in counts.iter_mut().zip(values) {
+        for (at, counts) in counts.iter_mut().enumerate().take(values.len()) {
+            prefetch_ahead(values, at);
+            let values = &values[at];
             let mut scaled = *values;
             for value in &mut scaled {
                 *value = value.mul(self.scale);

@@ -99,12 +99,24 @@ pub(crate) trait Vector: Quantise + Copy + Send + Sync + 'static {
     }
 }
 
+/// Asks for the group of values that a pass over them all will reach some 4 KiB later: gradients in lanes
+/// are read from beyond the L2 cache, and the CPU's own prefetching ends with each page.
+#[inline(always)]
+pub(crate) fn prefetch_ahead<V: Vector, const N: usize>(groups: &[[V; N]], at: usize) {
+    if let Some(ahead) = groups.get(at + (4096 / size_of::<[V; N]>()).max(1)) {
+        for value in ahead {
+            V::prefetch(value);
+        }
+    }
+}
+
 /// Σ x² for each lane in double precision; four chains hide the latency of the additions.
 #[inline(always)]
 pub(crate) fn sum_of_squares<V: Vector>(values: &[V]) -> V::Sums {
     let mut sums = [V::sums_zero(); 4];
     let (fours, rest) = values.as_chunks::<4>();
-    for four in fours {
+    for (at, four) in fours.iter().enumerate() {
+        prefetch_ahead(fours, at);
         for (sum, value) in sums.iter_mut().zip(four) {
             *sum = value.add_square(*sum);
         }
