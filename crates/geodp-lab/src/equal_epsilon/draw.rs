@@ -1,6 +1,8 @@
 //! The comparison as a page section: one table, one chart a model, the finding in a sentence.
 
-use super::{ARMS, Arm, BATCH, EqualEpsilon, FOLLOWED, Found, Job, MODELS, Outcome, Place, scale};
+use super::{
+    ARMS, Arm, BATCH, EqualEpsilon, FOLLOWED, Found, Job, MODELS, Outcome, Place, places, scale,
+};
 use crate::experiment::{Drawn, Experiment, FinishedOf};
 use crate::model::Model;
 use crate::options::Options;
@@ -110,25 +112,20 @@ fn about(finished: &FinishedOf<EqualEpsilon>) -> String {
 }
 
 fn lines<'a>(finished: &'a FinishedOf<EqualEpsilon>) -> Vec<Line<'a>> {
-    let epsilons: &[f64] = match &finished.settings {
-        Some(settings) => scale(&Options::of(settings)).epsilons,
-        None => &[],
-    };
+    let settings = finished.settings.as_ref();
+    let mut places = settings.map_or(Vec::new(), |settings| places(&Options::of(settings)));
+    // Model by model, as they are drawn.
+    places.sort_by_key(|place| MODELS.iter().position(|model| *model == place.model));
     let mut lines = Vec::new();
-    for model in MODELS {
-        for &epsilon in epsilons {
-            for arm in ARMS {
-                let place = Place { model, epsilon };
-                let own = |(job, found): &'a (Job, Found)| match (job, found) {
-                    (Job::Train(p, a, _), Found::Outcome(outcome)) => {
-                        (*p == place && *a == arm).then_some(outcome)
-                    }
-                    _ => None,
-                };
-                let outcomes = finished.pairs.iter().filter_map(own).collect();
-                lines.push(Line { place, arm, outcomes });
+    for (place, arm) in places.into_iter().flat_map(|place| ARMS.map(|arm| (place, arm))) {
+        let own = |(job, found): &'a (Job, Found)| match (job, found) {
+            (Job::Train(p, a, _), Found::Outcome(outcome)) => {
+                (*p == place && *a == arm).then_some(outcome)
             }
-        }
+            _ => None,
+        };
+        let outcomes = finished.pairs.iter().filter_map(own).collect();
+        lines.push(Line { place, arm, outcomes });
     }
     lines
 }

@@ -69,7 +69,7 @@ pub(super) fn to_csv(table: &Table, lines: &[Line]) -> String {
             epsilon(Kind::Certified),
             epsilon(Kind::Conditional),
             epsilon(Kind::AsPublished),
-            first.and_then(|o| o.statement.first()).map_or(String::new(), |e| {
+            first.filter(|_| noisy).and_then(|o| o.statement.first()).map_or(String::new(), |e| {
                 if e.in_real_numbers { "real numbers" } else { "the arithmetic used" }.to_owned()
             }),
             csv::number(train::DELTA),
