@@ -1,4 +1,4 @@
-//! The cascade for eight images of one channel: S0, S1, S2.
+//! The cascade for the images in the lanes, of one channel: S0, S1, S2.
 //!
 //! | out | is | made by |
 //! |---|---|---|
@@ -167,8 +167,8 @@ impl Cascade {
         let Room { rows, line, between, .. } = room;
         let (height, width, kept) = (self.height, self.width, self.width / 2 + 1);
         for k in 0..height {
-            let here = &spectrum[k * kept..][..kept];
-            let mirror = &spectrum[(height - k) % height * kept..][..kept];
+            let here = row_of(spectrum, kept, k);
+            let mirror = row_of(spectrum, kept, (height - k) % height);
             let filter = &filter[k * width..][..width];
             // Real and imaginary parts change places, for the inverse.
             for ((value, z), weight) in line.iter_mut().zip(here).zip(filter) {
@@ -195,13 +195,15 @@ impl Cascade {
     fn half_bank<V: Lanes>(&self, spectrum: &[Complex<V>], room: &mut Room<V>, out: &mut [V]) {
         let Room { rows, line, column: moduli, low, between, .. } = room;
         let (height, h, w) = (self.height, self.height / 2, self.width / 2);
-        let spectrum_row = |k: usize| &spectrum[k % height * (w + 1)..][..w + 1];
         for (filter, out) in self.second.iter().zip(out.chunks_exact_mut(self.path_len())) {
             for (k, filter) in filter.chunks_exact(w).enumerate() {
-                let (upper, lower) = (spectrum_row(k), spectrum_row(k + h));
-                let (upper_mirror, lower_mirror) = (spectrum_row(height - k), spectrum_row(h - k));
+                let (upper, lower) = (row_of(spectrum, w + 1, k), row_of(spectrum, w + 1, k + h));
+                let upper_mirror = row_of(spectrum, w + 1, (height - k) % height);
+                let lower_mirror = row_of(spectrum, w + 1, h - k);
                 for (l, weights) in filter.iter().enumerate() {
-                    let [a, b, c, d] = weights.map(V::splat);
+                    let [a, b, c, d] = *weights;
+                    let (a, b) = (V::splat(a), V::splat(b));
+                    let (c, d) = (V::splat(c), V::splat(d));
                     let (one, two) = (upper[l], lower[l]);
                     let (three, four) = (upper_mirror[w - l], lower_mirror[w - l]);
                     let re = (one.re * a + two.re * b) + (three.re * c + four.re * d);
@@ -236,4 +238,10 @@ impl Cascade {
         }
         self.low_full[1].apply_rows(low, out);
     }
+}
+
+/// Row `k` of a spectrum. No closure: it would not be compiled for the CPU.
+#[inline(always)]
+fn row_of<V>(spectrum: &[Complex<V>], length: usize, k: usize) -> &[Complex<V>] {
+    &spectrum[k * length..][..length]
 }

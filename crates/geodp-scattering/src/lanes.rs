@@ -1,4 +1,4 @@
-//! Eight images side by side: the vectors of the transform, and complex numbers of them.
+//! Images side by side: the vectors of the transform, and complex numbers of them.
 //!
 //! Lane i holds a value of image i, so nothing of an image is ever rearranged and images cannot mix.
 //! Only additions, subtractions, multiplications and square roots are used, each rounded on its own
@@ -7,22 +7,28 @@
 
 use std::ops::{Add, Mul, Sub};
 
-/// Images in one value.
-pub(crate) const LANES: usize = 8;
+/// The most images in one value of any type.
+pub(crate) const MOST_LANES: usize = 16;
 
-/// One value of each of eight images.
+/// One value of each of [`LANES`](Self::LANES) images.
 pub(crate) trait Lanes:
     Copy + Default + Send + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
 {
-    /// Runs the cascade compiled for this type.
+    /// Images in one value.
+    const LANES: usize;
+    /// Runs the cascade compiled for this type. Everything hot below `job` must be
+    /// `#[inline(always)]`, and no closure may go through the standard library (`map`, `from_fn`):
+    /// it would be compiled for any CPU, and every instruction in it would be a call.
     fn run(job: impl FnOnce());
     fn splat(value: f32) -> Self;
-    fn from_array(values: [f32; LANES]) -> Self;
-    fn to_array(self) -> [f32; LANES];
+    /// The first `LANES` values of a slice; panics if it is shorter.
+    fn load(from: &[f32]) -> Self;
+    /// Into the first `LANES` places of a slice; panics if it is shorter.
+    fn store(self, to: &mut [f32]);
     fn sqrt(self) -> Self;
 }
 
-/// A complex number of each of eight images.
+/// A complex number of each image.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Complex<V> {
     pub(crate) re: V,
@@ -84,7 +90,7 @@ impl<V: Lanes> Sub for Complex<V> {
 /// Eight values in a plain array: any CPU, and the twin that the intrinsics are tested against.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(align(32))]
-pub(crate) struct Portable([f32; LANES]);
+pub(crate) struct Portable([f32; 8]);
 
 macro_rules! lane_by_lane {
     ($($trait:ident $method:ident $operator:tt),*) => {$(
@@ -100,21 +106,24 @@ macro_rules! lane_by_lane {
 lane_by_lane!(Add add +, Sub sub -, Mul mul *);
 
 impl Lanes for Portable {
+    const LANES: usize = 8;
     #[inline]
     fn run(job: impl FnOnce()) {
         job();
     }
     #[inline(always)]
     fn splat(value: f32) -> Self {
-        Portable([value; LANES])
+        Portable([value; 8])
     }
     #[inline(always)]
-    fn from_array(values: [f32; LANES]) -> Self {
+    fn load(from: &[f32]) -> Self {
+        let mut values = [0.0; 8];
+        values.copy_from_slice(&from[..8]);
         Portable(values)
     }
     #[inline(always)]
-    fn to_array(self) -> [f32; LANES] {
-        self.0
+    fn store(self, to: &mut [f32]) {
+        to[..8].copy_from_slice(&self.0);
     }
     #[inline(always)]
     fn sqrt(self) -> Self {

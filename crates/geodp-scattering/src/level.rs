@@ -3,7 +3,12 @@
 //! The same operations in the same order in every version, none of them fused: the bits are the same.
 
 use crate::cascade::{Cascade, PATHS, Workspace};
-use crate::lanes::{LANES, Lanes, Portable};
+use crate::lanes::{Lanes, MOST_LANES, Portable};
+#[cfg(target_arch = "x86_64")]
+use crate::x86::{Avx2, Avx512};
+
+/// Coefficients that are handed out at once.
+const COLUMNS: usize = 16;
 
 /// Which compiled version runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +18,9 @@ pub(crate) enum Level {
     /// Eight lanes in one register.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// Sixteen lanes in one register.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
 }
 
 impl Level {
@@ -24,6 +32,10 @@ impl Level {
         if is_x86_feature_detected!("avx2") {
             levels.push(Level::Avx2);
         }
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx512f") {
+            levels.push(Level::Avx512);
+        }
         levels
     }
 
@@ -32,19 +44,25 @@ impl Level {
         match self {
             Level::Portable => Box::new(Bench::<Portable>::new(cascade)),
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => Box::new(Bench::<crate::avx2::Avx2>::new(cascade)),
+            Level::Avx2 => Box::new(Bench::<Avx2>::new(cascade)),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => Box::new(Bench::<Avx512>::new(cascade)),
         }
     }
 }
 
-/// Eight images at work, whatever the vectors are.
+/// Images at work, whatever the vectors are.
 pub(crate) trait Work: Send {
-    /// Sets the pixel at `place` of the padded images.
-    fn set(&mut self, place: usize, values: [f32; LANES]);
-    /// Runs the cascade.
-    fn run(&mut self, cascade: &Cascade);
-    /// Coefficient `at` of every image.
-    fn get(&self, at: usize) -> [f32; LANES];
+    /// Images at once.
+    fn lanes(&self) -> usize;
+    /// Transforms up to `lanes` planes; `places` says where each place of the padded image reads one.
+    fn transform(
+        &mut self,
+        cascade: &Cascade,
+        places: &[usize],
+        planes: &[&[f32]],
+        out: &mut [&mut [f32]],
+    );
 }
 
 struct Bench<V> {
@@ -57,21 +75,56 @@ impl<V: Lanes> Bench<V> {
         let out = vec![V::default(); PATHS * cascade.path_len()];
         Bench { work: cascade.workspace(), out }
     }
+
+    /// From one plane after the other to one value of each; lanes without a plane are 0.
+    #[inline(always)]
+    fn read(&mut self, places: &[usize], planes: &[&[f32]]) {
+        for (vector, place) in self.work.image.iter_mut().zip(places) {
+            let mut values = [0.0; MOST_LANES];
+            for (value, plane) in values.iter_mut().zip(planes) {
+                *value = plane[*place];
+            }
+            *vector = V::load(&values);
+        }
+    }
+
+    /// The way back, [`COLUMNS`] coefficients at a time: whole cache lines of every plane.
+    #[inline(always)]
+    fn write(&self, out: &mut [&mut [f32]]) {
+        let mut tile = [0.0; COLUMNS * MOST_LANES];
+        for (number, vectors) in self.out.chunks(COLUMNS).enumerate() {
+            for (values, vector) in tile.chunks_exact_mut(V::LANES).zip(vectors) {
+                vector.store(values);
+            }
+            for (lane, out) in out.iter_mut().enumerate() {
+                let out = &mut out[number * COLUMNS..][..vectors.len()];
+                for (out, values) in out.iter_mut().zip(tile.chunks_exact(V::LANES)) {
+                    *out = values[lane];
+                }
+            }
+        }
+    }
 }
 
 impl<V: Lanes> Work for Bench<V> {
-    fn set(&mut self, place: usize, values: [f32; LANES]) {
-        self.work.image[place] = V::from_array(values);
+    fn lanes(&self) -> usize {
+        V::LANES
     }
 
-    fn run(&mut self, cascade: &Cascade) {
+    fn transform(
+        &mut self,
+        cascade: &Cascade,
+        places: &[usize],
+        planes: &[&[f32]],
+        out: &mut [&mut [f32]],
+    ) {
         V::run(
             #[inline(always)]
-            || cascade.run(&mut self.work, &mut self.out),
+            || {
+                self.read(places, planes);
+                cascade.run(&mut self.work, &mut self.out);
+                self.write(out);
+            },
         );
-    }
-
-    fn get(&self, at: usize) -> [f32; LANES] {
-        self.out[at].to_array()
     }
 }

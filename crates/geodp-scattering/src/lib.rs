@@ -12,16 +12,15 @@
 //! |---|---|
 //! | `filters.rs` | the wavelets in closed form |
 //! | `low_pass.rs` | smoothing, subsampling and cropping as one small matrix |
-//! | `fft.rs` | the Fourier transform of eight images at once |
+//! | `fft.rs`, `butterflies.rs` | the Fourier transform of many images at once |
 //! | `cascade.rs` | the transform itself |
 //! | `matrices.rs` | the same as plain matrices, for ONNX |
-//! | `lanes.rs`, `avx2.rs`, `level.rs` | eight images in a vector; the version for this CPU |
+//! | `lanes.rs`, `x86.rs`, `level.rs` | eight or sixteen images in a vector; the version for this CPU |
 //!
-//! Eight images stand in the lanes of a vector. The operations are the same in every version and each
+//! Eight images stand in the lanes of a vector, with AVX-512 sixteen. The operations are the same in every version and each
 //! is rounded on its own, so neither the CPU nor the number of threads can be seen in the result.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
+mod butterflies;
 mod cascade;
 mod error;
 mod fft;
@@ -32,6 +31,8 @@ mod level;
 mod low_pass;
 mod matrices;
 mod scattering;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 pub use error::ScatteringError;
 pub use group_norm::{check_groups, group_norm};

@@ -1,7 +1,8 @@
 //! The low-pass as a small matrix: smooth, keep every fourth pixel, crop the border, in one product.
 //!
 //! φ is separable, so the outputs of an image U are A·U·Bᵀ with A of (H/4 − 2) × H and B of
-//! (W/4 − 2) × W values. Four outputs are summed at once, so that a value is read once for all four.
+//! (W/4 − 2) × W values. Eight outputs are summed at once: a value is read once for all
+//! of them, and no sum waits for its last addition.
 
 use std::f64::consts::TAU;
 
@@ -11,7 +12,7 @@ use crate::lanes::Lanes;
 use crate::matrices::Matrix;
 
 /// Outputs that are summed side by side.
-const TILE: usize = 4;
+const TILE: usize = 8;
 
 /// The matrix of one axis.
 #[derive(Clone, Debug)]
