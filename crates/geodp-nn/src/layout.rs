@@ -104,10 +104,18 @@ impl Layout {
         (packed, ranges)
     }
 
-    /// The first step's layer, if it is linear; nothing but it reads the inputs then, except backward.
+    /// The first step's layer, if it is linear.
     pub(crate) fn input_linear(&self) -> Option<(&Linear, &Step)> {
         let step = self.steps.first().filter(|step| step.input == 0)?;
         Some((step.linear()?, step))
+    }
+
+    /// Whether the first step alone reads the inputs.
+    pub(crate) fn inputs_read_once(&self) -> bool {
+        self.steps
+            .iter()
+            .skip(1)
+            .all(|step| step.input != 0 && !matches!(step.op, Op::AddSlot { other: 0 }))
     }
 
     /// The linear layers in order, each with its step.

@@ -3,7 +3,8 @@
 //!
 //! Products are added in `i32`, a register of records to a step, and moved to `i64` before any of them can
 //! overflow: [`groups`] cuts the chunk by a bound of each record's largest product. Mostly one group
-//! is enough; at worst each step is a group of its own, and its pair of products fits by itself.
+//! is enough; at worst each step is a group of its own, and its pair of products fits by itself. Layers that
+//! read the network's inputs go another way: [`super::linear_rows`].
 
 #![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
 
@@ -35,16 +36,18 @@ pub(crate) struct Factors {
     outputs: usize,
     /// Places between one feature and the next.
     room: usize,
+    /// Records of the chunk so far, in whole blocks.
+    records: usize,
 }
 
 /// 16-bit values from a cache line's start.
-struct Shorts(Vec<i16>);
+pub(super) struct Shorts(Vec<i16>);
 
 /// Values of one cache line.
 const LINE: usize = 32;
 
 impl Shorts {
-    fn new(len: usize) -> Self {
+    pub(super) fn new(len: usize) -> Self {
         Self(vec![0; len + LINE])
     }
 
@@ -56,7 +59,7 @@ impl Shorts {
         &self.0[self.start()..]
     }
 
-    fn get_mut(&mut self) -> &mut [i16] {
+    pub(super) fn get_mut(&mut self) -> &mut [i16] {
         let start = self.start();
         &mut self.0[start..]
     }
@@ -69,30 +72,46 @@ impl Factors {
         let room = records.next_multiple_of(2 * LINE) + LINE;
         let padded = inputs.next_multiple_of(COLUMNS);
         let (u, y) = (Shorts::new(padded * room), Shorts::new(outputs * room));
-        Self { u, y, products: vec![0; records], inputs, outputs, room }
+        Self { u, y, products: vec![0; records], inputs, outputs, room, records: 0 }
     }
 
-    /// Stores truncate(x·a) and truncate(dy·b) of one block, whose first record has place `at`.
-    pub(crate) fn store<V: Vector>(&mut self, at: usize, x: (&[V], V), dy: (&[V], V)) {
-        let room = self.room;
+    /// Forgets what was stored.
+    pub(crate) fn clear(&mut self) {
+        self.records = 0;
+    }
+
+    /// Stores truncate(x·a) and truncate(dy·b) of one block, and a bound of |u·y| for each record. When the
+    /// chunk is full, it is multiplied.
+    pub(crate) fn store<V: Vector>(
+        &mut self,
+        x: (&[V], V),
+        dy: (&[V], V),
+        products: &[u64],
+        sum: &mut [i64],
+    ) {
+        let (at, room) = (self.records, self.room);
         V::run(Store { from: x.0, scale: x.1, to: &mut self.u.get_mut()[at..], room });
         V::run(Store { from: dy.0, scale: dy.1, to: &mut self.y.get_mut()[at..], room });
+        self.products[at..at + V::LANES].copy_from_slice(&products[..V::LANES]);
+        self.records += V::LANES;
+        if self.records + V::LANES > self.products.len() {
+            self.multiply::<V>(sum);
+        }
     }
 
-    /// Where the bounds of |u·y| stand.
-    pub(crate) fn products_mut(&mut self) -> &mut [u64] {
-        &mut self.products
-    }
-
-    /// `sum += Σ y·uᵀ` over the first `records` records.
-    pub(crate) fn multiply<V: Vector>(&mut self, records: usize, sum: &mut [i64]) {
+    /// `sum += Σ y·uᵀ` over the records of the chunk, and starts a new one.
+    pub(crate) fn multiply<V: Vector>(&mut self, sum: &mut [i64]) {
+        let records = std::mem::take(&mut self.records);
         // The last step's places without a record hold what was there before.
         let end = records.next_multiple_of(V::SHORTS);
         for y in self.y.get_mut().chunks_exact_mut(self.room).take(self.outputs) {
             y[records..end].fill(0);
         }
         self.products[records..end].fill(0);
-        for group in groups(&self.products[..end], V::SHORTS) {
+        // A lane receives two products a step.
+        let steps = self.products[..end].chunks_exact(V::SHORTS);
+        let bounds = steps.map(|step| 2 * step.iter().copied().max().unwrap_or(0));
+        for group in groups(bounds) {
             let range = group.start * V::SHORTS..group.end * V::SHORTS;
             let vector = PhantomData::<V>;
             V::run(Products { factors: self, range, sum, vector });
@@ -100,23 +119,20 @@ impl Factors {
     }
 }
 
-/// Steps of so many records whose products can be added in `i32`. A lane receives two products a
-/// step, so Σ over steps of twice the largest must stay below 2³¹; a single step always fits, because
-/// |u·y| < 2³⁰.
-fn groups(products: &[u64], records: usize) -> Vec<Range<usize>> {
-    let mut groups = Vec::new();
-    let (mut first, mut total) = (0, 0);
-    let steps = products.len() / records;
-    for (step, products) in products.chunks_exact(records).enumerate() {
-        let largest = 2 * products.iter().copied().max().unwrap_or(0);
-        if step > first && total + largest >= 1 << 31 {
-            groups.push(first..step);
-            (first, total) = (step, 0);
+/// Steps whose products can be added in `i32`: Σ over steps of a bound of what a step adds to a lane must
+/// stay below 2³¹. A single step always fits, because it adds two products and |u·y| < 2³⁰.
+pub(super) fn groups(bounds: impl Iterator<Item = u64>) -> Vec<Range<usize>> {
+    let mut groups: Vec<Range<usize>> = Vec::new();
+    let mut total = 0;
+    for (step, bound) in bounds.enumerate() {
+        total += bound;
+        match groups.last_mut() {
+            Some(group) if total < 1 << 31 => group.end = step + 1,
+            _ => {
+                groups.push(step..step + 1);
+                total = bound;
+            }
         }
-        total += largest;
-    }
-    if first < steps {
-        groups.push(first..steps);
     }
     groups
 }
@@ -222,7 +238,7 @@ mod tests {
     #[test]
     fn groups_never_overflow_and_cover_every_step() {
         for largest in [0u64, 1, 1 << 20, (1 << 26) - 1, 1 << 26, 1 << 29, 1 << 30] {
-            let groups = groups(&[largest; 128], 16);
+            let groups = groups([2 * largest; 8].into_iter());
             let mut next = 0;
             for group in &groups {
                 assert_eq!(group.start, next);
@@ -231,8 +247,9 @@ mod tests {
             }
             assert_eq!(next, 8);
         }
-        assert_eq!(groups(&[1 << 30; 128], 32).len(), 4);
-        assert_eq!(groups(&[1 << 20; 128], 16).len(), 1);
+        assert_eq!(groups([1 << 31; 4].into_iter()).len(), 4);
+        assert_eq!(groups([1 << 21; 8].into_iter()).len(), 1);
+        assert_eq!(groups(std::iter::empty()).len(), 0);
     }
 
     /// The largest factors at every place, against plain 128-bit sums.
@@ -251,18 +268,21 @@ mod tests {
                 .map(|at| i64::from(sign(at / inputs * 7)) * 32_767 * 32_766 * records as i64)
                 .collect();
             let mut sum = vec![0; inputs * outputs];
-            factors.multiply::<Portable>(records, &mut sum);
+            factors.records = records;
+            factors.multiply::<Portable>(&mut sum);
             assert_eq!(sum, expected);
             #[cfg(target_arch = "x86_64")]
             if Isa::available().contains(&Isa::Avx2) {
                 sum.fill(0);
-                factors.multiply::<F32x8>(records, &mut sum);
+                factors.records = records;
+                factors.multiply::<F32x8>(&mut sum);
                 assert_eq!(sum, expected);
             }
             #[cfg(target_arch = "x86_64")]
             if Isa::available().contains(&Isa::Avx512) {
                 sum.fill(0);
-                factors.multiply::<F32x16>(records, &mut sum);
+                factors.records = records;
+                factors.multiply::<F32x16>(&mut sum);
                 assert_eq!(sum, expected);
             }
         }

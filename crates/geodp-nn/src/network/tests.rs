@@ -4,6 +4,8 @@ use super::*;
 use crate::StoredInput;
 use crate::layers::LayerSpec;
 use crate::layers::conv2d::Conv2dSpec;
+use crate::layers::linear::LinearSpec;
+use crate::layers::residual::ResidualSpec;
 use crate::presets::ResnetSpec;
 
 struct Waves(usize);
@@ -25,7 +27,19 @@ impl Samples for Waves {
     }
 }
 
-fn specs() -> [NetworkSpec; 5] {
+/// A wide linear layer whose inputs another branch reads too, where `shared`.
+fn wide(shared: bool) -> NetworkSpec {
+    let mut spec = NetworkSpec::logistic(1_061, 3);
+    if shared {
+        let linear = LinearSpec { name: None, outputs: 1_061, bias: false };
+        let body = vec![LayerSpec::Linear(linear)];
+        spec.layers
+            .insert(0, LayerSpec::Residual(ResidualSpec { name: None, body, shortcut: vec![] }));
+    }
+    spec
+}
+
+fn specs() -> [NetworkSpec; 6] {
     let resnet = ResnetSpec {
         input: [3, 17, 16],
         stem: 5,
@@ -39,6 +53,7 @@ fn specs() -> [NetworkSpec; 5] {
         NetworkSpec::logistic(50, 2),
         tanh,
         NetworkSpec::logistic(31, 4),
+        wide(false),
         NetworkSpec::cnn(),
         NetworkSpec::resnet(&resnet),
     ]
@@ -165,6 +180,7 @@ impl Samples for Kept {
 #[test]
 fn stored_inputs_are_those_that_copying_gives() {
     let specs = specs().into_iter().chain([3, 16, 18].map(|n| NetworkSpec::logistic(n, 2)));
+    let specs = specs.chain([wide(true)]);
     for spec in specs {
         let len = spec.build().unwrap().input_len();
         let channels = if spec.input.len() == 3 { spec.input[0] } else { 1 };

@@ -1,6 +1,7 @@
 //! One block of samples: forward, loss, backward. Its inputs: `read`; norms and weighted sums: `weigh`.
 
 use super::Pass;
+use super::read::Inputs;
 use super::workspace::Workspace;
 use crate::layers::cross_entropy::CrossEntropy;
 use crate::layers::residual::AddInto;
@@ -30,15 +31,16 @@ impl<V: Vector> Workspace<V> {
     /// Reads the samples of `batch`, at most one for each lane, and computes the logits.
     pub(crate) fn forward(&mut self, pass: &Pass<'_>, batch: &[u32]) {
         self.of_input = None;
-        let done = self.read(pass, batch, false);
+        let (_, done) = self.read(pass, batch, false);
         self.run_steps(pass, done);
     }
 
     /// [`Workspace::forward`] for [`super::tally::Tally::add`], which wants the inputs measured: cheap while
-    /// they are at hand.
-    pub(crate) fn forward_measured(&mut self, pass: &Pass<'_>, batch: &[u32]) {
-        let done = self.read(pass, batch, true);
+    /// they are at hand; and where they stand.
+    pub(crate) fn forward_measured<'a>(&mut self, pass: &Pass<'a>, batch: &[u32]) -> Inputs<'a> {
+        let (inputs, done) = self.read(pass, batch, true);
         self.run_steps(pass, done);
+        inputs
     }
 
     /// All steps but the first `done`.

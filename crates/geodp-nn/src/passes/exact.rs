@@ -11,6 +11,7 @@ use crate::layout::Layout;
 use crate::network::BatchOutcome;
 use crate::simd::Vector;
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 /// Pieces for each thread, so that one that was held up does not hold up the batch.
@@ -92,11 +93,11 @@ impl<V: Vector> Passes<V> {
             .par_chunks(len)
             .enumerate()
             .zip(norms.par_chunks_mut(len).zip(losses.par_chunks_mut(len)))
-            .map(|((at, batch), outcome)| {
+            .map(|((at, part), outcome)| {
+                let place = at * len..at * len + part.len();
                 self.with_workspace(pass, |workspace| {
-                    tallies.with(|tally| {
-                        piece(workspace, tally, pass, goal, (at * len, batch), outcome)
-                    })
+                    tallies
+                        .with(|tally| piece(workspace, tally, pass, goal, (batch, place), outcome))
                 })
             })
             .sum();
@@ -104,22 +105,26 @@ impl<V: Vector> Passes<V> {
     }
 }
 
+/// The piece of a batch at `place`.
 fn piece<V: Vector>(
     workspace: &mut Workspace<V>,
     tally: &mut Tally<V>,
     pass: &Pass<'_>,
     goal: ExactGoal<'_>,
-    (first, batch): (usize, &[u32]),
+    (batch, place): (&[u32], Range<usize>),
     (norms, losses): (&mut [f32], &mut [f32]),
 ) -> usize {
     let mut correct = 0;
-    for (block, batch) in batch.chunks(V::LANES).enumerate() {
-        let place = block * V::LANES..block * V::LANES + batch.len();
-        workspace.forward_measured(pass, batch);
-        correct += workspace.loss(pass, &mut losses[place.clone()], None);
+    let outcomes = norms.chunks_mut(V::LANES).zip(losses.chunks_mut(V::LANES));
+    for (first, (norms, losses)) in place.step_by(V::LANES).zip(outcomes) {
+        let (block, coming) = batch[first..].split_at(norms.len());
+        let mut inputs = workspace.forward_measured(pass, block);
+        // Mostly this thread goes on with them, even if they belong to another piece.
+        inputs.announce(pass.samples, coming);
+        correct += workspace.loss(pass, losses, None);
         workspace.backward(pass, Leave::Block);
-        let weight_of = |lane, norm| (goal.weight_of)(first + place.start + lane, norm);
-        tally.add(workspace, pass, goal.grid, weight_of, &mut norms[place.clone()]);
+        let weight_of = |lane, norm| (goal.weight_of)(first + lane, norm);
+        tally.add(workspace, &inputs, pass, goal.grid, weight_of, norms);
     }
     correct
 }

@@ -3,7 +3,8 @@
 //! Decision: inputs that are stored as floats are read where they stand, bytes are transposed before they
 //! become floats, and only what a [`Samples`] hands out by copying goes through rows of the workspace.
 //! Where the first layer is linear, it takes the inputs a strip at a time while they are in the L1 cache,
-//! and so does measuring them: a linear model spends most of its time on moving its inputs.
+//! and so does measuring them: a linear model spends most of its time on moving its inputs. If an exact sum
+//! wants them again, it reads them where they are stored ([`Inputs`]), and no transposed copy is kept.
 
 use super::Pass;
 use super::workspace::Workspace;
@@ -18,11 +19,43 @@ const STRIP: usize = 64;
 /// What is left is put to the last strip if it is less: few columns take as long to transpose as many.
 const LEAST: usize = 16;
 
+/// Where the inputs of a block stand once they are read.
+#[allow(clippy::large_enum_variant, reason = "one at a time, on the stack")]
+pub(crate) enum Inputs<'a> {
+    /// In slot 0.
+    Lanes,
+    /// As floats: where they are stored, or in rows of the workspace; and those of the block to come, as far
+    /// as they are known.
+    Rows { stored: [Option<&'a [f32]>; MOST_LANES], next: [&'a [f32]; MOST_LANES] },
+}
+
+impl<'a> Inputs<'a> {
+    /// Says which samples come next.
+    pub(super) fn announce(&mut self, samples: &'a dyn Samples, coming: &[u32]) {
+        let Self::Rows { next, .. } = self else { return };
+        for (next, &index) in next.iter_mut().zip(coming) {
+            if let Some(StoredInput::Floats(values)) = samples.stored_input(index as usize) {
+                *next = values;
+            }
+        }
+    }
+}
+
+/// Inputs from which on they are not kept in slot 0: of fewer, a block's transposed copy fits the L2 cache,
+/// and reading it is faster.
+const WIDE_INPUTS: usize = 1024;
+
 impl<V: Vector> Workspace<V> {
-    /// Reads the samples of `batch`, at most one for each lane, into slot 0, measures them if asked to,
-    /// and says how many steps of the network it has run on the way. Lanes without a sample hold finite
-    /// values, which the loss keeps out of every gradient.
-    pub(super) fn read(&mut self, pass: &Pass<'_>, batch: &[u32], measure: bool) -> usize {
+    /// Reads the samples of `batch`, at most one for each lane, and says where they stand and how many
+    /// steps of the network it has run on the way. They go to slot 0, unless they are measured and the
+    /// first layer, which is linear, has taken them already. Lanes without a sample hold finite values,
+    /// which the loss keeps out of every gradient.
+    pub(super) fn read<'a>(
+        &mut self,
+        pass: &Pass<'a>,
+        batch: &[u32],
+        measure: bool,
+    ) -> (Inputs<'a>, usize) {
         let samples = pass.samples;
         self.labels.clear();
         self.targets.clear();
@@ -38,15 +71,19 @@ impl<V: Vector> Workspace<V> {
             packed: &pass.packed[pass.packed_of[0].clone()],
             y,
         });
-        let mut through = Through { first, measuring: of_input.as_mut() };
-        if !self.read_bytes(samples, batch, &mut through) {
-            self.read_rows(samples, batch, &mut through);
-        }
+        let wide = pass.layout.input_len >= WIDE_INPUTS && pass.layout.inputs_read_once();
+        let keep = of_input.is_none() || !wide;
+        let mut through = Through { first, measuring: of_input.as_mut(), keep };
+        let inputs = if self.read_bytes(samples, batch, &mut through) {
+            Inputs::Lanes
+        } else {
+            self.read_rows(samples, batch, &mut through)
+        };
         if let (Some(y), Some((_, step))) = (y, linear) {
             self.values[step.output] = y;
         }
         self.of_input = of_input;
-        usize::from(linear.is_some())
+        (if keep { Inputs::Lanes } else { inputs }, usize::from(linear.is_some()))
     }
 
     /// Reads bytes that are all to be scaled alike, or says that it did not.
@@ -74,8 +111,14 @@ impl<V: Vector> Workspace<V> {
         V::run(TransposeBytes { rows, affine: scaling, out, through })
     }
 
-    fn read_rows(&mut self, samples: &dyn Samples, batch: &[u32], through: &mut Through<'_, V>) {
+    fn read_rows<'a>(
+        &mut self,
+        samples: &'a dyn Samples,
+        batch: &[u32],
+        through: &mut Through<'_, V>,
+    ) -> Inputs<'a> {
         let len = self.values[0].len();
+        let mut stored = [None; MOST_LANES];
         let mut rows = [&[][..]; MOST_LANES];
         for (lane, (row, own)) in rows.iter_mut().zip(self.rows.chunks_exact_mut(len)).enumerate() {
             let Some(index) = batch.get(lane).map(|&index| index as usize) else {
@@ -84,7 +127,10 @@ impl<V: Vector> Workspace<V> {
                 continue;
             };
             *row = match samples.stored_input(index) {
-                Some(StoredInput::Floats(values)) => values,
+                Some(StoredInput::Floats(values)) => {
+                    stored[lane] = Some(values);
+                    values
+                }
                 Some(StoredInput::Bytes(bytes, affine)) => {
                     V::run(Scale { bytes, affine, to: own });
                     own
@@ -96,6 +142,7 @@ impl<V: Vector> Workspace<V> {
             };
         }
         V::run(Transpose { rows: &rows[..V::LANES], out: &mut self.values[0], through });
+        Inputs::Rows { stored, next: [&[]; MOST_LANES] }
     }
 }
 
@@ -103,6 +150,8 @@ impl<V: Vector> Workspace<V> {
 struct Through<'a, V: Vector> {
     first: Option<FirstLayer<'a, V>>,
     measuring: Option<&'a mut Measuring<V>>,
+    /// Whether anyone wants them afterwards in slot 0; bytes always stay there.
+    keep: bool,
 }
 
 /// A network's first layer, if it is linear.
@@ -135,6 +184,12 @@ fn strips(len: usize) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
+/// The places of a strip: its own, or the first, which stay in the L1 cache, if it need not be kept.
+#[inline(always)]
+fn places<V>(out: &mut [V], strip: Range<usize>, keep: bool) -> &mut [V] {
+    if keep { &mut out[strip] } else { &mut out[..strip.len()] }
+}
+
 /// `out[feature]` from `rows[lane][feature]`.
 struct Transpose<'a, 'b, V: Vector> {
     rows: &'a [&'a [f32]],
@@ -155,7 +210,7 @@ impl<V: Vector> Kernel for Transpose<'_, '_, V> {
                     V::prefetch(line);
                 }
             }
-            let out = &mut self.out[strip.clone()];
+            let out = places(self.out, strip.clone(), self.through.keep);
             V::transpose(&rows[..V::LANES], 1, out);
             self.through.go(strip, out);
         }

@@ -2,14 +2,17 @@
 //!
 //! A block's gradients are measured, weighed and put on the grid while they are in the cache. The
 //! lanes of each parameter are added to one `i32`, and those are folded into `i64` before they can
-//! overflow; factors of linear layers are collected for a chunk and multiplied at once. Why no record can be longer than the grid's bound:
-//! [`crate::grid`].
+//! overflow. Factors of linear layers are collected for a chunk and multiplied at once; those of a layer
+//! that reads the network's inputs block by block, from where these are stored. Why no record can be longer
+//! than the grid's bound: [`crate::grid`].
 
 use super::Pass;
+use super::read::Inputs;
 use super::weigh::blank;
 use super::workspace::Workspace;
 use crate::grid::{Factor, Grid, LANE_RECORDS, LANE_SHIFT, largest_product};
 use crate::layers::linear_exact::Factors;
+use crate::layers::linear_rows::{InputRows, RowFactors};
 use crate::layout::Layout;
 use crate::simd::{Kernel, MOST_LANES, Measuring, Vector, prefetch_ahead, sum_of_squares};
 use std::marker::PhantomData;
@@ -30,11 +33,10 @@ pub(crate) struct Tally<V: Vector> {
     unit_counts: Vec<i32>,
     unit_blocks: usize,
     factors: Vec<Factors>,
+    /// Of the first layer, if it is linear and its inputs stand in rows.
+    of_rows: Option<RowFactors>,
     /// ‖x‖ and ‖dy‖ of each linear layer for one block.
     measured: Vec<(Measured, Measured)>,
-    /// Records of the chunk so far, in whole blocks, and at most.
-    records: usize,
-    chunk: usize,
     sum: Vec<i64>,
     vector: PhantomData<V>,
 }
@@ -78,9 +80,10 @@ impl<V: Vector> Tally<V> {
             unit_counts: Vec::new(),
             unit_blocks: 0,
             factors: factors.collect(),
+            of_rows: layout
+                .input_linear()
+                .map(|(layer, _)| RowFactors::new(layer.inputs, layer.outputs)),
             measured: measured.collect(),
-            records: 0,
-            chunk,
             sum: vec![0; layout.dim],
             vector: PhantomData,
         }
@@ -91,10 +94,12 @@ impl<V: Vector> Tally<V> {
         self.counts.fill(0);
         self.unit_counts.fill(0);
         self.sum.fill(0);
-        (self.blocks, self.unit_blocks, self.records) = (0, 0, 0);
+        self.factors.iter_mut().for_each(Factors::clear);
+        (self.blocks, self.unit_blocks) = (0, 0);
     }
 
-    /// Adds the block whose gradients `backward` left in `workspace`, and writes its norms.
+    /// Adds the block whose gradients `backward` left in `workspace`, with the network's `inputs`, and
+    /// writes its norms.
     ///
     /// # Guarantee
     /// Each record adds integers of norm at most 2³⁰, whatever `weight_of` answers: a weight beyond
@@ -103,6 +108,7 @@ impl<V: Vector> Tally<V> {
     pub(crate) fn add(
         &mut self,
         workspace: &mut Workspace<V>,
+        inputs: &Inputs<'_>,
         pass: &Pass<'_>,
         grid: &Grid,
         weight_of: impl Fn(usize, f64) -> f64,
@@ -126,12 +132,9 @@ impl<V: Vector> Tally<V> {
             }
         }
         self.add_lanes(workspace, pass, weights.map(|weight| grid.lane_scale(weight)));
-        self.add_factors(workspace, pass, grid, &weights);
+        self.add_factors(workspace, inputs, pass, grid, &weights);
         if self.blocks == Self::MOST_BLOCKS {
             self.fold(pass.layout);
-        }
-        if self.records + V::LANES > self.chunk {
-            self.multiply(pass.layout);
         }
     }
 
@@ -209,6 +212,7 @@ impl<V: Vector> Tally<V> {
     fn add_factors(
         &mut self,
         workspace: &Workspace<V>,
+        inputs: &Inputs<'_>,
         pass: &Pass<'_>,
         grid: &Grid,
         weights: &[f64; MOST_LANES],
@@ -216,22 +220,27 @@ impl<V: Vector> Tally<V> {
         for (at, (layer, step)) in pass.layout.linear_steps().enumerate() {
             let (of_x, of_dy) = &self.measured[at];
             let (mut a, mut b) = ([0.0; MOST_LANES], [0.0; MOST_LANES]);
-            let products = &mut self.factors[at].products_mut()[self.records..][..V::LANES];
+            let mut products = [0; MOST_LANES];
+            let products = &mut products[..V::LANES];
             V::run(FactorScales { grid, weights, of_x, of_dy, a: &mut a, b: &mut b, products });
-            let x = (&workspace.values[step.input][..], V::load(&a));
+            let sum = &mut self.sum[step.parameters.clone()][..layer.inputs * layer.outputs];
             let dy = (&workspace.linear[at].1[..layer.outputs], V::load(&b));
-            self.factors[at].store(self.records, x, dy);
+            match (inputs, &mut self.of_rows) {
+                (Inputs::Rows { stored, next }, Some(factors)) if step.input == 0 => {
+                    let mut rows = [&[][..]; MOST_LANES];
+                    let own = workspace.rows.chunks_exact(layer.inputs);
+                    for ((row, stored), own) in rows.iter_mut().zip(stored).zip(own) {
+                        *row = stored.unwrap_or(own);
+                    }
+                    let products = &products[..workspace.labels.len()];
+                    factors.add((&InputRows { rows, next: *next }, &a), dy, products, sum);
+                }
+                _ => {
+                    let x = (&workspace.values[step.input][..], V::load(&a));
+                    self.factors[at].store(x, dy, products, sum);
+                }
+            }
         }
-        self.records += V::LANES;
-    }
-
-    /// Adds the chunk's products to the sum, and starts a new chunk.
-    fn multiply(&mut self, layout: &Layout) {
-        for ((layer, step), factors) in layout.linear_steps().zip(&mut self.factors) {
-            let sum = &mut self.sum[step.parameters.clone()];
-            factors.multiply::<V>(self.records, &mut sum[..layer.inputs * layer.outputs]);
-        }
-        self.records = 0;
     }
 
     /// Moves what stands in lanes to the sum.
@@ -258,7 +267,10 @@ impl<V: Vector> Tally<V> {
 
     /// Adds all of it to `sum`.
     pub(crate) fn finish(&mut self, layout: &Layout, sum: &mut [i64]) {
-        self.multiply(layout);
+        for ((layer, step), factors) in layout.linear_steps().zip(&mut self.factors) {
+            let sum = &mut self.sum[step.parameters.clone()];
+            factors.multiply::<V>(&mut sum[..layer.inputs * layer.outputs]);
+        }
         self.fold(layout);
         self.fold_units();
         for (sum, part) in sum.iter_mut().zip(&self.sum) {

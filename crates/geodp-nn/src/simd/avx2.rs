@@ -4,7 +4,7 @@
 //! which has seen `avx2` and `fma`. Its safe twin is [`super::portable::Portable`].
 #![allow(unsafe_code, reason = "vector intrinsics")]
 
-use super::{Kernel, Quantise, Vector};
+use super::{FeatureLanes, Kernel, Quantise, Vector};
 use core::arch::x86_64::*;
 
 #[derive(Clone, Copy)]
@@ -261,6 +261,37 @@ impl Quantise for F32x8 {
             _mm256_storeu_si256(out.as_mut_ptr().cast(), total);
             out
         })
+    }
+}
+
+impl FeatureLanes for F32x8 {
+    #[inline(always)]
+    fn side_by_side(self, other: Self) -> Self::Shorts {
+        intrinsic!({
+            let (low, high) = (_mm256_cvttps_epi32(self.0), _mm256_cvttps_epi32(other.0));
+            _mm256_blend_epi16::<0xaa>(low, _mm256_slli_epi32::<16>(high))
+        })
+    }
+    #[inline(always)]
+    fn shorts_store(shorts: Self::Shorts, to: &mut [i16]) {
+        let to = &mut to[..16];
+        intrinsic!(_mm256_storeu_si256(to.as_mut_ptr().cast(), shorts));
+    }
+    #[inline(always)]
+    fn shorts_splat(pair: i32) -> Self::Shorts {
+        intrinsic!(_mm256_set1_epi32(pair))
+    }
+    #[inline(always)]
+    fn pairs_add(sums: Self::Pairs, to: &mut [i64]) {
+        let (low, high) = to[..8].split_at_mut(4);
+        intrinsic!({
+            let of_low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(sums));
+            let of_high = _mm256_cvtepi32_epi64(_mm256_extracti128_si256::<1>(sums));
+            let of_low = _mm256_add_epi64(of_low, _mm256_loadu_si256(low.as_ptr().cast()));
+            let of_high = _mm256_add_epi64(of_high, _mm256_loadu_si256(high.as_ptr().cast()));
+            _mm256_storeu_si256(low.as_mut_ptr().cast(), of_low);
+            _mm256_storeu_si256(high.as_mut_ptr().cast(), of_high);
+        });
     }
 }
 

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "vector intrinsics")]
 
 use super::avx2::{F32x8, sums_of_eight};
-use super::{Kernel, Quantise, Vector};
+use super::{FeatureLanes, Kernel, Quantise, Vector};
 use core::arch::x86_64::*;
 
 #[derive(Clone, Copy)]
@@ -274,6 +274,37 @@ impl Quantise for F32x16 {
             _mm256_storeu_si256(out.as_mut_ptr().cast(), total);
             out
         })
+    }
+}
+
+impl FeatureLanes for F32x16 {
+    #[inline(always)]
+    fn side_by_side(self, other: Self) -> Self::Shorts {
+        intrinsic!({
+            let (low, high) = (_mm512_cvttps_epi32(self.0), _mm512_cvttps_epi32(other.0));
+            _mm512_mask_blend_epi16(0xaaaa_aaaa, low, _mm512_slli_epi32::<16>(high))
+        })
+    }
+    #[inline(always)]
+    fn shorts_store(shorts: Self::Shorts, to: &mut [i16]) {
+        let to = &mut to[..32];
+        intrinsic!(_mm512_storeu_si512(to.as_mut_ptr().cast(), shorts));
+    }
+    #[inline(always)]
+    fn shorts_splat(pair: i32) -> Self::Shorts {
+        intrinsic!(_mm512_set1_epi32(pair))
+    }
+    #[inline(always)]
+    fn pairs_add(sums: Self::Pairs, to: &mut [i64]) {
+        let (low, high) = to[..16].split_at_mut(8);
+        intrinsic!({
+            let of_low = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(sums));
+            let of_high = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64::<1>(sums));
+            let of_low = _mm512_add_epi64(of_low, _mm512_loadu_si512(low.as_ptr().cast()));
+            let of_high = _mm512_add_epi64(of_high, _mm512_loadu_si512(high.as_ptr().cast()));
+            _mm512_storeu_si512(low.as_mut_ptr().cast(), of_low);
+            _mm512_storeu_si512(high.as_mut_ptr().cast(), of_high);
+        });
     }
 }
 

@@ -11,11 +11,13 @@
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+mod feature_lanes;
 mod measuring;
 pub(crate) mod portable;
 mod quantise;
 mod wide;
 
+pub(crate) use feature_lanes::FeatureLanes;
 pub(crate) use measuring::Measuring;
 pub(crate) use quantise::Quantise;
 pub(crate) use wide::Wide;
@@ -41,7 +43,7 @@ pub(crate) trait Vector: Quantise + Copy + Send + Sync + 'static {
     /// Double-precision sums, one for each lane.
     type Sums: Copy + Send;
     /// One machine register of it.
-    type Part: Vector;
+    type Part: FeatureLanes;
 
     fn parts(values: &[Self]) -> &[Self::Part];
 

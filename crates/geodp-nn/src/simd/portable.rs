@@ -1,6 +1,6 @@
 //! Eight samples in plain arrays: any CPU, and the twin that the intrinsics are tested against.
 
-use super::{Kernel, Quantise, Vector};
+use super::{FeatureLanes, Kernel, Quantise, Vector};
 
 #[derive(Clone, Copy)]
 #[repr(align(32))]
@@ -181,6 +181,30 @@ impl Quantise for Portable {
     #[inline(always)]
     fn pairs_sums(sums: [Self::Pairs; 4]) -> [i64; 4] {
         sums.map(|sums| sums.iter().map(|&sum| i64::from(sum)).sum())
+    }
+}
+
+impl FeatureLanes for Portable {
+    #[inline(always)]
+    fn side_by_side(self, other: Self) -> Self::Shorts {
+        core::array::from_fn(|at| {
+            let from = if at.is_multiple_of(2) { self } else { other };
+            from.0[at / 2] as i16
+        })
+    }
+    #[inline(always)]
+    fn shorts_store(shorts: Self::Shorts, to: &mut [i16]) {
+        to[..16].copy_from_slice(&shorts);
+    }
+    #[inline(always)]
+    fn shorts_splat(pair: i32) -> Self::Shorts {
+        core::array::from_fn(|at| (pair >> (16 * (at % 2))) as i16)
+    }
+    #[inline(always)]
+    fn pairs_add(sums: Self::Pairs, to: &mut [i64]) {
+        for (to, sum) in to[..8].iter_mut().zip(sums) {
+            *to += i64::from(sum);
+        }
     }
 }
 

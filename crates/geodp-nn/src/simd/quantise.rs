@@ -19,8 +19,8 @@ pub(crate) trait Quantise: Copy {
     /// each of them must; no NaN.
     fn truncated_sums(values: [Self; 8]) -> [i32; 8];
 
-    /// Stores the lanes toward zero as `i16`, in an order of its own within each [`Self::SHORTS`]; a value
-    /// beyond them becomes the nearest.
+    /// Stores the lanes toward zero as `i16`, in their order if they fill one register, else in an order of
+    /// their own within each [`Self::SHORTS`]; a value beyond them becomes the nearest.
     fn store_shorts(self, to: &mut [i16]);
     /// The same of twice as many lanes.
     #[inline(always)]

@@ -1,0 +1,283 @@
+//! Exact sums of the first layer's gradients, Σ_i y_i·u_iᵀ over the records of a block, from inputs as they
+//! are stored: `[record][input]`. u and y are the 16-bit factors of [`crate::grid`].
+//!
+//! Decision: inputs are read a second time, from the cache, in place of keeping a transposed copy and
+//! their factors, which for wide inputs would not fit it. Features stand in the lanes here: a strip of u
+//! is made of two records at a time, side by side, stays in the L1 cache for all outputs, and its products
+//! need no adding up over lanes. They are added in `i32` and moved to `i64` before any of them can
+//! overflow, see [`groups`].
+
+#![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
+
+use super::linear_exact::{Shorts, groups};
+use super::parts::parts_of;
+use crate::simd::{FeatureLanes, Kernel, MOST_LANES, Quantise, Vector};
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// Pairs of records of a block.
+const PAIRS: usize = MOST_LANES / 2;
+/// Registers of a strip, and of a register tile.
+const STRIP: usize = 4;
+const COLUMNS: usize = 2;
+/// Lines that come ahead for each [`STRIP`] that are worked on: what then waits, half a block, fits the L2
+/// cache beside this block.
+const AHEAD: usize = 2;
+/// Values of a cache line.
+const LINE: usize = 16;
+/// Values of a strip at most.
+const MOST_STRIP: usize = STRIP * 16;
+
+/// Rows of register tiles: ten sums, or twenty where there are registers for them.
+const fn tile_rows<V: Vector>() -> &'static [usize] {
+    if V::REGISTERS > 16 { &[10, 5, 2, 1] } else { &[5, 2, 1] }
+}
+
+/// The inputs of a block's records, and those of the next block, which come to the cache meanwhile.
+pub(crate) struct InputRows<'a> {
+    pub(crate) rows: [&'a [f32]; MOST_LANES],
+    pub(crate) next: [&'a [f32]; MOST_LANES],
+}
+
+/// What the factors of one block are put in.
+pub(crate) struct RowFactors {
+    /// `[pair of records][feature of the strip][record of the pair]`.
+    u: Shorts,
+    /// `[output][pair of records]`, the first record in the lower half.
+    y: Vec<[i32; PAIRS]>,
+    inputs: usize,
+}
+
+impl RowFactors {
+    pub(crate) fn new(inputs: usize, outputs: usize) -> Self {
+        let u = Shorts::new(PAIRS * 2 * MOST_STRIP);
+        Self { u, y: vec![[0; PAIRS]; outputs], inputs }
+    }
+
+    /// `sum += Σ y·uᵀ` over the first `products.len()` records of a block, u = truncate(x·a), y =
+    /// truncate(dy·b), `products` a bound of |u·y| for each. Records without a gradient have a dy of 0.
+    pub(crate) fn add<V: Vector>(
+        &mut self,
+        (inputs, a): (&InputRows<'_>, &[f32; MOST_LANES]),
+        (dy, b): (&[V], V),
+        products: &[u64],
+        sum: &mut [i64],
+    ) {
+        V::run(StorePairs { dy, scale: b, to: &mut self.y });
+        // A lane receives the products of both records.
+        let groups = groups(products.chunks(2).map(|pair| pair.iter().sum()));
+        let (factors, groups, pairs) = (self, &groups[..], products.len().div_ceil(2));
+        let vector = PhantomData::<V::Part>;
+        V::run(RowProducts { factors, inputs, a, groups, pairs, sum, vector });
+    }
+}
+
+/// `to[output] = truncate(dy[output]·scale)`.
+struct StorePairs<'a, V> {
+    dy: &'a [V],
+    scale: V,
+    to: &'a mut [[i32; PAIRS]],
+}
+
+impl<V: Vector> Kernel for StorePairs<'_, V> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let mut shorts = [0; MOST_LANES];
+        for (dy, to) in self.dy.iter().zip(self.to) {
+            let scaled = [dy.mul(self.scale)];
+            let lanes = V::Part::LANES;
+            for (part, to) in V::parts(&scaled).iter().zip(shorts.chunks_exact_mut(lanes)) {
+                part.store_shorts(to);
+            }
+            for (to, [low, high]) in to.iter_mut().zip(shorts.as_chunks::<2>().0) {
+                *to = i32::from(*low) & 0xffff | i32::from(*high) << 16;
+            }
+        }
+    }
+}
+
+struct RowProducts<'a, V> {
+    factors: &'a mut RowFactors,
+    inputs: &'a InputRows<'a>,
+    a: &'a [f32; MOST_LANES],
+    /// Of pairs of records, of which there are so many.
+    groups: &'a [Range<usize>],
+    pairs: usize,
+    sum: &'a mut [i64],
+    vector: PhantomData<V>,
+}
+
+impl<V: FeatureLanes> Kernel for RowProducts<'_, V> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let RowFactors { u, y, inputs } = self.factors;
+        let (u, y, inputs) = (u.get_mut(), &y[..], *inputs);
+        let (rows, next) = (&self.inputs.rows[..2 * self.pairs], &self.inputs.next);
+        for first in (0..inputs).step_by(STRIP * V::LANES) {
+            let strip = first..inputs.min(first + STRIP * V::LANES);
+            quantise::<V>(rows, self.a, strip.clone(), next, u);
+            for group in self.groups {
+                let registers = strip.len().div_ceil(V::LANES);
+                for column in (0..registers).step_by(COLUMNS) {
+                    let (u, first) = (&u[column * V::SHORTS..], first + column * V::LANES);
+                    let mut row = 0;
+                    for rows in parts_of(y.len(), tile_rows::<V>()) {
+                        let (y, sum) = (&y[row..], &mut self.sum[row * inputs..]);
+                        let place = (first, inputs);
+                        match rows {
+                            10 if V::REGISTERS > 16 => {
+                                tile::<V, 10>(u, y, group.clone(), sum, place);
+                            }
+                            5 => tile::<V, 5>(u, y, group.clone(), sum, place),
+                            2 => tile::<V, 2>(u, y, group.clone(), sum, place),
+                            _ => tile::<V, 1>(u, y, group.clone(), sum, place),
+                        }
+                        row += rows;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// truncate(x·a) of a strip of all records; 0 beyond the inputs. The strips of one block make way for the
+/// first [`AHEAD`] lines in four of the next.
+#[inline(always)]
+fn quantise<V: FeatureLanes>(
+    rows: &[&[f32]],
+    a: &[f32; MOST_LANES],
+    strip: Range<usize>,
+    next: &[&[f32]; MOST_LANES],
+    u: &mut [i16],
+) {
+    let width = STRIP * V::LANES;
+    let mut short = [[0.0; MOST_STRIP]; 2];
+    let ahead = strip.start * AHEAD / STRIP;
+    let pairs = rows.as_chunks::<2>().0.iter().zip(a.as_chunks::<2>().0);
+    let pairs = pairs.zip(next.as_chunks::<2>().0);
+    for (((rows, a), next), u) in pairs.zip(u.chunks_exact_mut(2 * width)) {
+        for next in next {
+            let coming = next.get(ahead..).unwrap_or(&[]);
+            for line in coming.iter().take(width * AHEAD / STRIP).step_by(LINE) {
+                V::prefetch(line);
+            }
+        }
+        let (first, second) = if strip.len() == width {
+            (&rows[0][strip.clone()], &rows[1][strip.clone()])
+        } else {
+            for (short, row) in short.iter_mut().zip(rows) {
+                short[..strip.len()].copy_from_slice(&row[strip.clone()]);
+            }
+            let [first, second] = &short;
+            (&first[..width], &second[..width])
+        };
+        let (of_first, of_second) = (V::splat(a[0]), V::splat(a[1]));
+        let values = first.chunks_exact(V::LANES).zip(second.chunks_exact(V::LANES));
+        for ((first, second), u) in values.zip(u.chunks_exact_mut(V::SHORTS)) {
+            let (first, second) = (V::load(first).mul(of_first), V::load(second).mul(of_second));
+            V::shorts_store(first.side_by_side(second), u);
+        }
+    }
+}
+
+/// Adds the products of `ROWS` rows of y with [`COLUMNS`] registers of u to the sums from `place` on:
+/// (first input, inputs of a row).
+#[inline(always)]
+fn tile<V: FeatureLanes, const ROWS: usize>(
+    u: &[i16],
+    y: &[[i32; PAIRS]],
+    pairs: Range<usize>,
+    sum: &mut [i64],
+    (first, inputs): (usize, usize),
+) {
+    let y: &[[i32; PAIRS]; ROWS] = y.first_chunk().expect("as many rows as the tile has");
+    let mut sums = [[V::pairs_zero(); COLUMNS]; ROWS];
+    for pair in pairs {
+        let u = &u[pair * STRIP * V::SHORTS..][..COLUMNS * V::SHORTS];
+        let (left, right) = (V::shorts_load(u), V::shorts_load(&u[V::SHORTS..]));
+        for r in 0..ROWS {
+            let y = V::shorts_splat(y[r][pair]);
+            sums[r][0] = V::multiply_add(y, left, sums[r][0]);
+            sums[r][1] = V::multiply_add(y, right, sums[r][1]);
+        }
+    }
+    for r in 0..ROWS {
+        let row = &mut sum[r * inputs + first..(r + 1) * inputs];
+        for (sums, to) in sums[r].into_iter().zip(row.chunks_mut(V::LANES)) {
+            if to.len() == V::LANES {
+                V::pairs_add(sums, to);
+                continue;
+            }
+            let mut last = [0; MOST_LANES];
+            V::pairs_add(sums, &mut last);
+            for (to, sum) in to.iter_mut().zip(last) {
+                *to += sum;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::Wide;
+    use crate::simd::portable::Portable;
+    #[cfg(target_arch = "x86_64")]
+    use crate::simd::{Isa, avx2::F32x8, avx512::F32x16};
+
+    /// Against plain sums; `size` is that of the largest factors.
+    fn check<V: Vector>(inputs: usize, outputs: usize, records: usize, size: f32) {
+        let value = |at: usize| (at as f32 * 0.731 + 0.2).sin();
+        let x: Vec<f32> = (0..MOST_LANES * inputs).map(|at| value(7 * at + 1)).collect();
+        let mut rows = [&[][..]; MOST_LANES];
+        for (row, x) in rows.iter_mut().zip(x.chunks_exact(inputs)) {
+            *row = x;
+        }
+        let mut dy = vec![V::zero(); outputs];
+        let mut lanes = vec![[0.0; MOST_LANES]; outputs];
+        for (output, (dy, lanes)) in dy.iter_mut().zip(&mut lanes).enumerate() {
+            for (record, lane) in lanes[..records].iter_mut().enumerate() {
+                *lane = value(3 * output + 5 * record);
+            }
+            *dy = V::load(&lanes[..]);
+        }
+        let (mut a, b) = ([0.0; MOST_LANES], size);
+        for (record, a) in a[..records].iter_mut().enumerate() {
+            *a = size - (record % 5) as f32;
+        }
+        let mut expected = vec![7i64; inputs * outputs];
+        for record in 0..records {
+            for (at, expected) in expected.iter_mut().enumerate() {
+                let u = (rows[record][at % inputs] * a[record]) as i64;
+                *expected += u * (lanes[at / inputs][record] * b) as i64;
+            }
+        }
+        let products = vec![f64::from(size).powi(2) as u64 + 1; records];
+        let mut sum = vec![7; inputs * outputs];
+        let rows = InputRows { rows, next: rows };
+        let mut factors = RowFactors::new(inputs, outputs);
+        factors.add::<V>((&rows, &a), (&dy, V::splat(b)), &products, &mut sum);
+        assert!(sum == expected, "{inputs} inputs, {outputs} outputs, {records} records, {size}");
+    }
+
+    #[test]
+    fn sums_are_exact_up_to_the_largest_factors() {
+        let shapes = [(1, 1, 1), (5, 13, 8), (33, 3, 7), (64, 18, 6), (130, 1, 8), (271, 2, 5)];
+        for (inputs, outputs, records) in shapes {
+            for size in [0.5, 3.0, 900.0, 32_767.0] {
+                check::<Portable>(inputs, outputs, records, size);
+                check::<Wide<Portable>>(inputs, outputs, 4 * records - 1, size);
+                #[cfg(target_arch = "x86_64")]
+                if Isa::available().contains(&Isa::Avx2) {
+                    check::<Wide<F32x8>>(inputs, outputs, 4 * records - 1, size);
+                }
+                #[cfg(target_arch = "x86_64")]
+                if Isa::available().contains(&Isa::Avx512) {
+                    check::<Wide<F32x16>>(inputs, outputs, 8 * records - 1, size);
+                }
+            }
+        }
+    }
+}
