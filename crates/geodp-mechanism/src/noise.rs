@@ -277,6 +277,14 @@ impl Stream {
         normal::pair(Level::best(), first, second).0
     }
 
+    /// The first standard normal of a stream that was not read yet, as [`normal`](Self::normal) gives it,
+    /// without finding the place behind its block.
+    pub(crate) fn first_normal(mut self) -> f64 {
+        let first = self.cipher.next_u64();
+        self.cipher.set_word_pos(2 * HALF as u128);
+        normal::pair(Level::best(), first, self.cipher.next_u64()).0
+    }
+
     /// A uniform 64-bit word.
     pub fn word(&mut self) -> u64 {
         self.cipher.next_u64()

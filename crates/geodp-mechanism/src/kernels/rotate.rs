@@ -27,9 +27,7 @@ const LANES: usize = 8;
 #[repr(C, align(64))]
 pub(crate) struct Work {
     /// In: a standard normal for each angle. Within, the turned chunk but for its products.
-    pub(crate) noise: [f64; CHUNK],
-    /// Σ of squares from each coordinate to the gradient's end.
-    sums: [f64; CHUNK + LANES],
+    pub(crate) noise: [f64; CHUNK + LANES],
     /// [`LANES`] ones, and the factors of the products.
     factors: [f64; CHUNK + LANES],
     /// Windows of two: squares, then factors.
@@ -38,8 +36,8 @@ pub(crate) struct Work {
 
 impl Work {
     pub(crate) fn new() -> Box<Self> {
-        let padded = [0.0; CHUNK + LANES];
-        Box::new(Self { noise: [0.0; CHUNK], sums: padded, factors: padded, pairs: padded })
+        let empty = [0.0; CHUNK + LANES];
+        Box::new(Self { noise: empty, factors: empty, pairs: empty })
     }
 }
 
@@ -134,62 +132,103 @@ fn norm_or_one(squares: f64) -> f64 {
 
 #[inline(always)]
 fn turn_chunk_source<R: Real>(work: &mut Work, chunk: &mut [R], turn: Turn, place: Place) -> f64 {
-    suffix_sums(work, chunk, turn.scale, place.after);
-    // No normal exceeds 9.5 standard deviations.
-    if turn.angle_std * 9.5 <= elementary::MAX_NEAR_ZERO_RADIANS && place.least > 0.0 {
-        turn_each::<R, true>(work, chunk, turn);
+    square_pairs(work, chunk, turn.scale);
+    if place.least == 0.0 {
+        turn_each::<R, false>(work, chunk, turn, place.after, elementary::sin_cos_radians);
+    } else if is_near_zero(&work.noise[..chunk.len()], turn.angle_std) {
+        turn_each::<R, true>(work, chunk, turn, place.after, elementary::sin_cos_near_zero);
     } else {
-        turn_each::<R, false>(work, chunk, turn);
+        turn_each::<R, true>(work, chunk, turn, place.after, elementary::sin_cos_radians);
     }
     prefix_products(work, chunk, 1.0 / norm_or_one(place.from)) * norm_or_one(place.after)
 }
 
-/// Fills `work.sums`, with `after` behind the chunk.
+/// Whether no angle needs a reduction. Where one could, the chunk's own noise decides: the same sine and
+/// cosine either way, but those near 0 take half the time.
 #[inline(always)]
-fn suffix_sums<R: Real>(work: &mut Work, chunk: &[R], scale: f64, after: f64) {
-    let Work { pairs, sums, .. } = work;
+fn is_near_zero(normals: &[f64], angle_std: f64) -> bool {
+    // No normal exceeds 9.5 standard deviations.
+    if angle_std * 9.5 <= elementary::MAX_NEAR_ZERO_RADIANS {
+        return true;
+    }
+    let mut largest = [0.0; 4 * LANES];
+    let (blocks, rest) = normals.as_chunks::<{ 4 * LANES }>();
+    for block in blocks {
+        for (largest, normal) in largest.iter_mut().zip(block) {
+            *largest = f64::max(normal.abs(), *largest);
+        }
+    }
+    let largest = largest.iter().chain(rest).fold(0.0, |most, x| f64::max(x.abs(), most));
+    angle_std * largest <= elementary::MAX_NEAR_ZERO_RADIANS
+}
+
+/// Fills `work.pairs` with sums of two squares, the last with one and zeros behind it.
+#[inline(always)]
+fn square_pairs<R: Real>(work: &mut Work, chunk: &[R], scale: f64) {
+    let pairs = &mut work.pairs;
     let len = chunk.len();
-    let padded = len.next_multiple_of(LANES);
     for ((pair, first), second) in pairs.iter_mut().zip(chunk).zip(&chunk[1..]) {
         let (first, second) = (scaled(*first, scale), scaled(*second, scale));
         *pair = f64::mul_add(second, second, first * first);
     }
     let last = scaled(chunk[len - 1], scale);
     pairs[len - 1] = last * last;
-    pairs[len..padded + LANES].fill(0.0);
-
-    sums[padded..padded + LANES].fill(after);
-    let mut running = [after; LANES];
-    for at in (0..padded).step_by(LANES).rev() {
-        let [a, b, c, d] = windows(pairs, [at, at + 2, at + 4, at + 6]);
-        for (i, sum) in running.iter_mut().enumerate() {
-            *sum += (a[i] + b[i]) + (c[i] + d[i]);
-        }
-        sums[at..at + LANES].copy_from_slice(&running);
-    }
+    pairs[len..len.next_multiple_of(LANES) + LANES].fill(0.0);
 }
 
 /// Each coordinate turned within its plane, into `work.noise`, and the factor it leaves for those
-/// behind it. `PLAIN`: all noise is near 0, and no angle has nothing behind it.
+/// behind it; from the last to the first, with the Σ of squares behind each of eight in registers.
+/// `PLAIN`: no angle has nothing behind it.
 #[inline(always)]
-fn turn_each<R: Real, const PLAIN: bool>(work: &mut Work, chunk: &[R], turn: Turn) {
-    let inputs = chunk.iter().zip(&work.sums[1..]);
-    let outputs = work.noise.iter_mut().zip(&mut work.factors[LANES..]);
-    for ((g, after), (noise, factor)) in inputs.zip(outputs) {
-        let g = scaled(*g, turn.scale);
-        let angle = turn.angle_std * *noise;
-        let inverse = elementary::reciprocal_root(*after);
+fn turn_each<R: Real, const PLAIN: bool>(
+    work: &mut Work,
+    chunk: &[R],
+    turn: Turn,
+    after: f64,
+    sin_cos: impl Fn(f64) -> (f64, f64),
+) {
+    let mut behind = [after; LANES];
+    let (blocks, rest) = chunk.as_chunks::<LANES>();
+    if !rest.is_empty() {
+        let mut padded = [R::default(); LANES];
+        padded[..rest.len()].copy_from_slice(rest);
+        let at = blocks.len() * LANES;
+        turn_block::<R, PLAIN>(work, at, &padded, turn, &mut behind, &sin_cos);
+    }
+    for (index, block) in blocks.iter().enumerate().rev() {
+        turn_block::<R, PLAIN>(work, index * LANES, block, turn, &mut behind, &sin_cos);
+    }
+}
+
+/// Eight coordinates from `at` on, with the Σ of squares behind each in `behind` once those up to the next
+/// eight are added.
+#[inline(always)]
+fn turn_block<R: Real, const PLAIN: bool>(
+    work: &mut Work,
+    at: usize,
+    block: &[R; LANES],
+    turn: Turn,
+    behind: &mut [f64; LANES],
+    sin_cos: impl Fn(f64) -> (f64, f64),
+) {
+    let [a, b, c, d] = windows(&work.pairs, [at + 1, at + 3, at + 5, at + 7]);
+    let noise = lanes_mut(&mut work.noise, at);
+    let factors = lanes_mut(&mut work.factors, LANES + at);
+    for i in 0..LANES {
+        behind[i] += (a[i] + b[i]) + (c[i] + d[i]);
+        let after = behind[i];
+        let g = scaled(block[i], turn.scale);
+        let (sin, cos) = sin_cos(turn.angle_std * noise[i]);
+        let inverse = elementary::reciprocal_root(after);
         if PLAIN {
-            let (sin, cos) = elementary::sin_cos_near_zero(angle);
-            *noise = f64::mul_add(g, cos, -((after * inverse) * sin));
-            *factor = f64::mul_add(g * inverse, sin, cos);
+            noise[i] = f64::mul_add(g, cos, -((after * inverse) * sin));
+            factors[i] = f64::mul_add(g * inverse, sin, cos);
         } else {
-            let (sin, cos) = elementary::sin_cos_radians(angle);
-            let nothing = *after == 0.0;
+            let nothing = after == 0.0;
             let g = if nothing && g == 0.0 { 1.0 } else { g };
             let inverse = if nothing { 1.0 } else { inverse };
-            *noise = f64::mul_add(g, cos, -((after * inverse) * sin));
-            *factor = f64::mul_add(g * inverse, sin, if nothing { 0.0 } else { cos });
+            noise[i] = f64::mul_add(g, cos, -((after * inverse) * sin));
+            factors[i] = f64::mul_add(g * inverse, sin, if nothing { 0.0 } else { cos });
         }
     }
 }
@@ -198,7 +237,7 @@ fn turn_each<R: Real, const PLAIN: bool>(work: &mut Work, chunk: &[R], turn: Tur
 /// product of all.
 #[inline(always)]
 fn prefix_products<R: Real>(work: &mut Work, chunk: &mut [R], start: f64) -> f64 {
-    let Work { noise: turned, factors, pairs, .. } = work;
+    let Work { noise: turned, factors, pairs } = work;
     let len = chunk.len();
     let padded = len.next_multiple_of(LANES);
     factors[..LANES].fill(1.0);
@@ -245,6 +284,12 @@ fn windows(values: &[f64], at: [usize; 4]) -> [&[f64; LANES]; 4] {
 #[inline(always)]
 fn lanes(values: &[f64], at: usize) -> &[f64; LANES] {
     values[at..].first_chunk().expect("arrays of a chunk are padded")
+}
+
+/// Eight values from `at` on.
+#[inline(always)]
+fn lanes_mut(values: &mut [f64], at: usize) -> &mut [f64; LANES] {
+    values[at..].first_chunk_mut().expect("arrays of a chunk are padded")
 }
 
 #[cfg(test)]

@@ -236,11 +236,15 @@ pub(crate) fn shrunk(sum: i64, shrink: f64) -> i64 {
     round(float(held(sum)) * shrink).0
 }
 
-/// Any integer as a float: its halves are exact, and their sum is rounded once, as `as` does it.
+/// Any integer as a float, as `as` does it: its halves are placed in the mantissas of 2⁵² and 3·2⁸³, their
+/// differences from those are exact, and the sum is rounded once.
 #[inline(always)]
 fn float_of_any(integer: i64) -> f64 {
-    const TWO_32: f64 = 4_294_967_296.0;
-    float(integer >> 32) * TWO_32 + float(integer & 0xffff_ffff)
+    const LOW: f64 = 4_503_599_627_370_496.0;
+    const HIGH: f64 = LOW * LOW / 1_048_576.0 * 1.5;
+    let high = f64::from_bits(HIGH.to_bits().wrapping_add((integer >> 32) as u64));
+    let low = f64::from_bits(LOW.to_bits() | integer as u64 & 0xffff_ffff);
+    (high - (HIGH + LOW)) + low
 }
 
 #[inline(always)]

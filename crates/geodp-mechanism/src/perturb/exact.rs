@@ -197,8 +197,12 @@ impl PerturbSum for ExactMean {
     ) -> Result<(), Error> {
         check_lengths(sums, out)?;
         // In place: a second vector of a large model costs as much as a tenth of the noise.
-        mean_into(sums, self.unit, out);
-        let perturbed = self.mechanism.perturb_in_place(out, noise, step);
+        let level = Level::best();
+        let mean = |index: usize, out: &mut [f32]| {
+            rounded::mean(level, &sums[index * CHUNK..][..out.len()], self.unit, out);
+        };
+        // Squares of f32 are safe in f64 without a scale.
+        let perturbed = self.mechanism.perturb_made(out, Some(1.0), mean, noise, step);
         if perturbed.is_err() {
             // The mean itself must not be left behind.
             out.fill(0.0);

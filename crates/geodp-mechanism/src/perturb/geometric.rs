@@ -1,6 +1,6 @@
 //! GeoDP (Algorithm 1 of the paper): noise on the magnitude and on every angle, by the fast route.
 //!
-//! Two passes over chunks of 1,024 coordinates: sums of squares; then turning each chunk by its noise
+//! Two passes over chunks of 1,024 coordinates: making them and their sums of squares; then turning each chunk by its noise
 //! (see `kernels/rotate.rs`) and, while a group of them is in the cache, scaling each by the sines
 //! before it and the noisy magnitude. Between them short sequential scans over chunk totals. No angle
 //! is ever formed.
@@ -99,24 +99,42 @@ impl<R: Real> Perturb<R> for Geometric {
         if R::SQUARES_OVERFLOW_F64 {
             check_finite(mean_gradient)?;
         }
-        let angle_std = self.angle_std(mean_gradient.len());
-        let scale = match square_scale(mean_gradient) {
+        let scale = square_scale(mean_gradient);
+        self.perturb_made(mean_gradient, scale, |_, _| (), noise, step)
+    }
+}
+
+impl Geometric {
+    /// Perturbs the gradient that `make` writes, chunk by chunk, from a chunk's number: what is to be
+    /// turned anyway is in the cache when its squares are added up. `scale` as from [`square_scale`].
+    pub(super) fn perturb_made<R: Real>(
+        &self,
+        gradient: &mut [R],
+        scale: Option<f64>,
+        make: impl Fn(usize, &mut [R]) + Sync,
+        noise: &NoiseSource,
+        step: u64,
+    ) -> Result<(), Error> {
+        check_length(gradient, 2)?;
+        let angle_std = self.angle_std(gradient.len());
+        let scale = match scale {
             // No normal exceeds 9.5 standard deviations.
             Some(scale) if angle_std * 9.5 < MAX_REDUCED_RADIANS => scale,
             _ => {
-                let release = reference::perturb(self, mean_gradient, noise, step)?;
-                mean_gradient.copy_from_slice(&release);
+                gradient.chunks_mut(CHUNK).enumerate().for_each(|(i, chunk)| make(i, chunk));
+                let release = reference::perturb(self, gradient, noise, step)?;
+                gradient.copy_from_slice(&release);
                 return Ok(());
             }
         };
-        let mut places = places(mean_gradient, scale);
+        let mut places = places(gradient, scale, make);
         // Where squares do not overflow, their sum says whether every coordinate is finite.
         if !places[0].from.is_finite() {
-            check_finite(mean_gradient)?;
+            check_finite(gradient)?;
         }
         let norm = places[0].from.sqrt() / scale;
         let magnitude_noise =
-            self.magnitude_std * noise.stream(Purpose::Magnitude, step, 0)?.normal();
+            self.magnitude_std * noise.stream(Purpose::Magnitude, step, 0)?.first_normal();
         let magnitude = norm + magnitude_noise;
         if !magnitude.is_finite() {
             return Err(Error::NormOverflow);
@@ -125,8 +143,8 @@ impl<R: Real> Perturb<R> for Geometric {
         noise.stream(Purpose::Angles, step, (places.len() - 1) as u64)?;
 
         let level = Level::best();
-        let last = mean_gradient.len() - 1;
-        let last_is_negative = mean_gradient[last].to_f64() < 0.0;
+        let last = gradient.len() - 1;
+        let last_is_negative = gradient[last].to_f64() < 0.0;
         let turn = Turn { scale, angle_std };
         let turn_chunk = |(index, (chunk, place)): (usize, (&mut [R], &mut Place))| {
             with_work(|work| {
@@ -146,11 +164,11 @@ impl<R: Real> Perturb<R> for Geometric {
                 Ok(())
             })
         };
-        let parallel = mean_gradient.len() >= PARALLEL_FROM;
+        let parallel = gradient.len() >= PARALLEL_FROM;
         let threads = if parallel { rayon::current_num_threads() } else { 1 };
         // The length of each chunk's unit vector: the magnitude times all sines before it.
         let mut length = magnitude;
-        let groups = mean_gradient.chunks_mut(threads * GROUP * CHUNK);
+        let groups = gradient.chunks_mut(threads * GROUP * CHUNK);
         for (group, (gradient, places)) in
             groups.zip(places.chunks_mut(threads * GROUP)).enumerate()
         {
@@ -211,17 +229,21 @@ fn square_scale<R: Real>(gradient: &[R]) -> Option<f64> {
     (exponent > -1022 && exponent < 1022 && smallest > largest * 1e-140).then_some(scale)
 }
 
-/// Σ g² from each chunk on and behind it, in scaled units.
-fn places<R: Real>(gradient: &[R], scale: f64) -> Vec<Place> {
+/// Σ g² from each chunk on and behind it, in scaled units, of the gradient that `make` writes.
+fn places<R: Real>(
+    gradient: &mut [R],
+    scale: f64,
+    make: impl Fn(usize, &mut [R]) + Sync,
+) -> Vec<Place> {
     let level = Level::best();
-    let of_chunk = |chunk: &[R]| Place {
-        from: rotate::sum_of_squares(level, chunk, scale),
-        ..Place::default()
+    let of_chunk = |(index, chunk): (usize, &mut [R])| {
+        make(index, chunk);
+        Place { from: rotate::sum_of_squares(level, chunk, scale), ..Place::default() }
     };
     let mut places: Vec<Place> = if gradient.len() < PARALLEL_FROM {
-        gradient.chunks(CHUNK).map(of_chunk).collect()
+        gradient.chunks_mut(CHUNK).enumerate().map(of_chunk).collect()
     } else {
-        gradient.par_chunks(CHUNK).map(of_chunk).collect()
+        gradient.par_chunks_mut(CHUNK).enumerate().map(of_chunk).collect()
     };
     let mut squares = 0.0;
     for place in places.iter_mut().rev() {

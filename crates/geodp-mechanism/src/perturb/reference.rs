@@ -25,7 +25,7 @@ pub fn perturb_spherical<R: Real>(
     let mut release = to_spherical(mean_gradient)?;
     let angle_std = mechanism.angle_std(mean_gradient.len());
     release.magnitude +=
-        mechanism.magnitude_std() * noise.stream(Purpose::Magnitude, step, 0)?.normal();
+        mechanism.magnitude_std() * noise.stream(Purpose::Magnitude, step, 0)?.first_normal();
     if !release.magnitude.is_finite() {
         return Err(Error::NormOverflow);
     }
