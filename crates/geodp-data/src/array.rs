@@ -5,6 +5,7 @@
 //! as inputs as they are. The number of classes is declared, not looked up in the labels.
 
 mod part;
+mod plain;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -59,10 +60,15 @@ impl Array {
         Ok(Array { dims, values: decode(&bytes[body_start..]) })
     }
 
-    /// Reads a file, plain or gzip.
+    /// Reads a file: a plain one block by block, gzip and what is no file on a disk as a whole.
     pub(crate) fn read(path: &Path, layout: ReadLayout) -> Result<Self, DataError> {
-        let announced = |file: &str, first: &[u8]| Ok(layout(file, first)?.expected);
-        let array = Self::parse(&shown(path), &read_maybe_gzip(path, announced)?, layout)?;
+        let array = match plain::Opened::new(path, layout)? {
+            Some(opened) => opened.read(path)?,
+            None => {
+                let announced = |file: &str, first: &[u8]| Ok(layout(file, first)?.expected);
+                Self::parse(&shown(path), &read_maybe_gzip(path, announced)?, layout)?
+            }
+        };
         match array.dims.first() {
             Some(0) => Err(DataError::Empty { file: shown(path) }),
             _ => Ok(array),
@@ -188,22 +194,20 @@ fn to_labels(file: &Path, labels: Array, classes: usize) -> Result<Vec<u32>, Dat
         let dims = &labels.dims;
         return Err(unsupported(format!("labels of dimensions {dims:?}; N or N × 1 is needed")));
     }
-    let labels: Vec<i64> = match labels.values {
-        Values::Bytes(bytes) => bytes.into_iter().map(i64::from).collect(),
-        Values::Integers(integers) => integers,
-        Values::Floats(_) => {
-            return Err(unsupported(
-                "labels are floating-point; store integers (in numpy: y.astype('int64'))"
-                    .to_owned(),
-            ));
-        }
-    };
     let classes = u32::try_from(classes).unwrap_or(u32::MAX);
-    let in_range = |(index, &label): (usize, &i64)| {
+    let in_range = |(index, label): (usize, i64)| {
         u32::try_from(label)
             .ok()
             .filter(|&label| label < classes)
             .ok_or_else(|| DataError::LabelOutOfRange { file: shown(file), index, label, classes })
     };
-    labels.iter().enumerate().map(in_range).collect()
+    match labels.values {
+        Values::Bytes(bytes) => {
+            bytes.into_iter().map(i64::from).enumerate().map(in_range).collect()
+        }
+        Values::Integers(integers) => integers.into_iter().enumerate().map(in_range).collect(),
+        Values::Floats(_) => Err(unsupported(
+            "labels are floating-point; store integers (in numpy: y.astype('int64'))".to_owned(),
+        )),
+    }
 }

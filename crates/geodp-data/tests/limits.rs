@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 
 use counting::{alone, most_bytes};
-use geodp_data::{DataError, Scaling, idx, npy};
+use geodp_data::{DataError, Scaling, Values, idx, npy};
 
 /// A gzip file of `head` and then 16 MB of zeros: about 16 kB.
 fn bomb(path: &Path, head: &[u8]) {
@@ -52,6 +52,50 @@ fn a_bomb_is_not_unpacked() {
         let error = result.unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
         assert!(most < 2 << 20, "{error}: {most} bytes");
+    }
+}
+
+/// A plain file of any type stands in memory once, and its values are those of its bytes as a whole.
+#[test]
+fn a_plain_array_is_read_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("inputs.npy");
+    let (rows, columns) = (40_000, 64);
+    let alone = alone();
+    for (descr, size, kept) in [("|u1", 1, 1), ("<f4", 4, 4), ("<f8", 8, 4)] {
+        let text = format!(
+            "{{'descr': '{descr}', 'fortran_order': False, 'shape': ({rows}, {columns}), }}\n"
+        );
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((text.len() as u16).to_le_bytes());
+        bytes.extend(text.into_bytes());
+        for i in 0..rows * columns {
+            match size {
+                1 => bytes.push(i as u8),
+                4 => bytes.extend((i as f32).to_le_bytes()),
+                _ => bytes.extend((i as f64).to_le_bytes()),
+            }
+        }
+        fs::write(&path, &bytes).unwrap();
+        let (read, most) = most_bytes(&alone, || npy::load_inputs(&path, &Scaling::Unit));
+        // The values, four bytes a row for its number (twice while they are counted), and two blocks.
+        let room = rows * columns * kept + rows * 8 + (5 << 20);
+        assert!(most < room, "{descr}: {most} bytes, {room} at most");
+        let (read, parsed) = (read.unwrap(), npy::parse("all", &bytes).unwrap());
+        let mut input = vec![0.0; columns];
+        for row in [0, 1, rows / 2, rows - 1] {
+            read.read_input(row, &mut input);
+            for (column, value) in input.iter().enumerate() {
+                let expected = match &parsed.values {
+                    Values::Bytes(bytes) => {
+                        f32::from(bytes[row * columns + column]) * (1.0 / 255.0)
+                    }
+                    Values::Floats(floats) => floats[row * columns + column],
+                    Values::Integers(_) => unreachable!("no integers were written"),
+                };
+                assert!((value - expected).abs() < 1e-6, "{descr}: {row}, {column}");
+            }
+        }
     }
 }
 

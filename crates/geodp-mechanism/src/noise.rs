@@ -15,7 +15,7 @@ pub use coins::{Coins, most_left_over};
 use crate::Error;
 use crate::exact::{RoundedNormal, Uniform, round_pair};
 use crate::kernels::normal::{BLOCK, HALF};
-use crate::kernels::{Level, cipher, normal, rounded};
+use crate::kernels::{Level, angles, cipher, normal, rounded};
 use chacha20::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use zeroize::Zeroize;
@@ -187,6 +187,24 @@ impl Stream {
             let mut block = [0.0; normal::BLOCK];
             self.fill_words(level, &mut words);
             normal::fill_block(level, &words, &mut block);
+            rest.copy_from_slice(&block[..rest.len()]);
+        }
+    }
+
+    /// Fills `out` with noise on angles: `std` times what [`fill_normals`](Self::fill_normals) draws of the
+    /// same stream, but for errors of 2⁻⁴⁴ standard deviations.
+    pub fn fill_angles(&mut self, std: f64, out: &mut [f64]) {
+        let level = Level::best();
+        let mut words = [0; 8 * BLOCK];
+        let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
+        for block in blocks {
+            self.fill_words(level, &mut words);
+            angles::fill_block(level, &words, std, block);
+        }
+        if !rest.is_empty() {
+            let mut block = [0.0; BLOCK];
+            self.fill_words(level, &mut words);
+            angles::fill_block(level, &words, std, &mut block);
             rest.copy_from_slice(&block[..rest.len()]);
         }
     }

@@ -1,13 +1,13 @@
 //! Two arrays of which only some rows are read: from a plain file by their places, so that nothing of the
 //! others is kept; a gzip file has no places and is unpacked as a whole first.
 
-use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use super::plain::Opened;
 use super::{Array, Layout, PairOptions, Values, read_array, to_dataset};
 use crate::digest::FieldHasher;
-use crate::files::{HEADER_BYTES, digest_into, is_gzip, shown};
+use crate::files::{digest_into, shown};
 use crate::format::array_format;
 use crate::source::Source;
 use crate::table::ImportReport;
@@ -82,32 +82,15 @@ fn in_file(error: DataError, units: &[u32]) -> DataError {
     }
 }
 
-/// A plain file after its header was read.
-struct Header {
-    file: File,
-    layout: Layout,
-}
-
 /// The header of a plain file; `None` if it is gzip.
-fn header(path: &Path) -> Result<Option<Header>, DataError> {
-    let io = DataError::io("read", path);
-    let mut file = File::open(path).map_err(io)?;
-    let mut first = Vec::new();
-    let read = file.by_ref().take(HEADER_BYTES).read_to_end(&mut first);
-    read.map_err(DataError::io("read", path))?;
-    if is_gzip(&first) {
-        return Ok(None);
-    }
-    let layout = array_format(path)?(&shown(path), &first)?;
-    let found = file.metadata().map_err(DataError::io("read", path))?.len();
-    DataError::check_length(&shown(path), layout.expected, found)?;
-    Ok(Some(Header { file, layout }))
+fn header(path: &Path) -> Result<Option<Opened>, DataError> {
+    Opened::new(path, array_format(path)?)
 }
 
 impl Side {
     fn open(path: &Path) -> Result<Self, DataError> {
         let (dims, unpacked) = match header(path)? {
-            Some(Header { layout, .. }) => (layout.dims, None),
+            Some(Opened { layout, .. }) => (layout.dims, None),
             None => {
                 let array = read_array(path)?;
                 (array.dims.clone(), Some(array))
@@ -124,7 +107,7 @@ impl Side {
         if let Some(array) = &self.unpacked {
             return Ok(array.rows(rows));
         }
-        let Some(Header { file, layout }) = header(&self.path)? else {
+        let Some(Opened { file, layout }) = header(&self.path)? else {
             return Err(DataError::Empty { file: shown(&self.path) });
         };
         let Layout { mut dims, decode, body_start, expected } = layout;

@@ -7,6 +7,7 @@
 // The only unsafe code of the crate: calls of `#[target_feature]` functions after detection.
 #![allow(unsafe_code)]
 
+pub(crate) mod angles;
 pub(crate) mod cipher;
 pub(crate) mod elementary;
 pub(crate) mod movement;

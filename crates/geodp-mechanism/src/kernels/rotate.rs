@@ -26,7 +26,7 @@ const LANES: usize = 8;
 /// lines of the cache.
 #[repr(C, align(64))]
 pub(crate) struct Work {
-    /// In: a standard normal for each angle. Within, the turned chunk but for its products.
+    /// In: the noise on each angle, in radians. Within, the turned chunk but for its products.
     pub(crate) noise: [f64; CHUNK + LANES],
     /// [`LANES`] ones, and the factors of the products.
     factors: [f64; CHUNK + LANES],
@@ -46,8 +46,8 @@ impl Work {
 pub(crate) struct Turn {
     /// Coordinates are multiplied by this first, so that squares neither overflow nor vanish.
     pub(crate) scale: f64,
-    /// Standard deviation of the noise on each angle, in radians.
-    pub(crate) angle_std: f64,
+    /// No angle is turned by more radians than this.
+    pub(crate) largest: f64,
 }
 
 /// Where a chunk stands in its gradient.
@@ -135,7 +135,7 @@ fn turn_chunk_source<R: Real>(work: &mut Work, chunk: &mut [R], turn: Turn, plac
     square_pairs(work, chunk, turn.scale);
     if place.least == 0.0 {
         turn_each::<R, false>(work, chunk, turn, place.after, elementary::sin_cos_radians);
-    } else if is_near_zero(&work.noise[..chunk.len()], turn.angle_std) {
+    } else if is_near_zero(&work.noise[..chunk.len()], turn.largest) {
         turn_each::<R, true>(work, chunk, turn, place.after, elementary::sin_cos_near_zero);
     } else {
         turn_each::<R, true>(work, chunk, turn, place.after, elementary::sin_cos_radians);
@@ -146,20 +146,22 @@ fn turn_chunk_source<R: Real>(work: &mut Work, chunk: &mut [R], turn: Turn, plac
 /// Whether no angle needs a reduction. Where one could, the chunk's own noise decides: the same sine and
 /// cosine either way, but those near 0 take half the time.
 #[inline(always)]
-fn is_near_zero(normals: &[f64], angle_std: f64) -> bool {
-    // No normal exceeds 9.5 standard deviations.
-    if angle_std * 9.5 <= elementary::MAX_NEAR_ZERO_RADIANS {
-        return true;
-    }
+fn is_near_zero(angles: &[f64], largest: f64) -> bool {
+    largest <= elementary::MAX_NEAR_ZERO_RADIANS
+        || largest_of(angles) <= elementary::MAX_NEAR_ZERO_RADIANS
+}
+
+/// The largest of some magnitudes.
+#[inline(always)]
+fn largest_of(values: &[f64]) -> f64 {
     let mut largest = [0.0; 4 * LANES];
-    let (blocks, rest) = normals.as_chunks::<{ 4 * LANES }>();
+    let (blocks, rest) = values.as_chunks::<{ 4 * LANES }>();
     for block in blocks {
-        for (largest, normal) in largest.iter_mut().zip(block) {
-            *largest = f64::max(normal.abs(), *largest);
+        for (largest, value) in largest.iter_mut().zip(block) {
+            *largest = f64::max(value.abs(), *largest);
         }
     }
-    let largest = largest.iter().chain(rest).fold(0.0, |most, x| f64::max(x.abs(), most));
-    angle_std * largest <= elementary::MAX_NEAR_ZERO_RADIANS
+    largest.iter().chain(rest).fold(0.0, |most, x| f64::max(x.abs(), most))
 }
 
 /// Fills `work.pairs` with sums of two squares, the last with one and zeros behind it.
@@ -218,17 +220,18 @@ fn turn_block<R: Real, const PLAIN: bool>(
         behind[i] += (a[i] + b[i]) + (c[i] + d[i]);
         let after = behind[i];
         let g = scaled(block[i], turn.scale);
-        let (sin, cos) = sin_cos(turn.angle_std * noise[i]);
+        let (sin, cos) = sin_cos(noise[i]);
         let inverse = elementary::reciprocal_root(after);
         if PLAIN {
-            noise[i] = f64::mul_add(g, cos, -((after * inverse) * sin));
-            factors[i] = f64::mul_add(g * inverse, sin, cos);
+            let slope = inverse * sin;
+            noise[i] = f64::mul_add(-after, slope, g * cos);
+            factors[i] = f64::mul_add(g, slope, cos);
         } else {
             let nothing = after == 0.0;
             let g = if nothing && g == 0.0 { 1.0 } else { g };
-            let inverse = if nothing { 1.0 } else { inverse };
-            noise[i] = f64::mul_add(g, cos, -((after * inverse) * sin));
-            factors[i] = f64::mul_add(g * inverse, sin, if nothing { 0.0 } else { cos });
+            let slope = if nothing { sin } else { inverse * sin };
+            noise[i] = f64::mul_add(-after, slope, g * cos);
+            factors[i] = f64::mul_add(g, slope, if nothing { 0.0 } else { cos });
         }
     }
 }
@@ -301,13 +304,15 @@ mod tests {
         (0..len).map(|i| (i as f64 * 1.3).sin()).collect()
     }
 
-    /// Turned in place from these coordinates and normals; returns the product of sines, too.
+    /// Turned in place from these coordinates; returns the product of sines, too.
     fn turned<R: Real>(level: Level, chunk: &[f64], angle_std: f64, after: f64) -> (Vec<f64>, f64) {
         let mut work = Work::new();
-        work.noise[..chunk.len()].copy_from_slice(&wave(chunk.len()));
+        for (noise, normal) in work.noise.iter_mut().zip(wave(chunk.len())) {
+            *noise = angle_std * normal;
+        }
         let mut chunk: Vec<R> = chunk.iter().map(|x| R::from_f64(*x)).collect();
         let from = after + sum_of_squares(level, &chunk, 1.0);
-        let turn = Turn { scale: 1.0, angle_std };
+        let turn = Turn { scale: 1.0, largest: 9.5 * angle_std };
         let sines = turn_chunk(
             level,
             &mut work,

@@ -101,7 +101,7 @@ fn pair(first: u64, second: u64, scale: f64) -> Pair {
 
 /// word·2⁻⁶⁴, rounded once: the halves are placed in the mantissas of 2²⁰ and 2⁻¹².
 #[inline(always)]
-fn uniform(word: u64) -> f64 {
+pub(super) fn uniform(word: u64) -> f64 {
     const HIGH: f64 = 1_048_576.0;
     const LOW: f64 = 1.0 / 4096.0;
     let high = f64::from_bits(HIGH.to_bits() | word >> 32) - (HIGH + LOW);
@@ -110,7 +110,7 @@ fn uniform(word: u64) -> f64 {
 
 /// ln x = e·ln 2 + 2·atanh(s), s = (m − 1)/(m + 1), for x = m·2ᵉ with m in [√½, √2).
 #[inline(always)]
-fn ln(x: f64) -> f64 {
+pub(super) fn ln(x: f64) -> f64 {
     const SQRT_HALF_BITS: u64 = 0x3fe6_a09e_667f_3bcd;
     const ONE_BITS: u64 = 0x3ff0_0000_0000_0000;
     const MANTISSA: u64 = (1 << 52) - 1;
@@ -135,7 +135,7 @@ fn ln(x: f64) -> f64 {
 
 /// (sin, cos) of q + r quarter turns.
 #[inline(always)]
-fn sin_cos(word: u64) -> (f64, f64) {
+pub(super) fn sin_cos(word: u64) -> (f64, f64) {
     const ONE_BITS: u64 = 0x3ff0_0000_0000_0000;
     let r = f64::from_bits(ONE_BITS | word >> 10 & ((1 << 52) - 1)) - 1.5;
     let z = r * r;

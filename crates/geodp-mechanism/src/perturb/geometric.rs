@@ -145,11 +145,11 @@ impl Geometric {
         let level = Level::best();
         let last = gradient.len() - 1;
         let last_is_negative = gradient[last].to_f64() < 0.0;
-        let turn = Turn { scale, angle_std };
+        let turn = Turn { scale, largest: 9.5 * angle_std };
         let turn_chunk = |(index, (chunk, place)): (usize, (&mut [R], &mut Place))| {
             with_work(|work| {
                 let angles = &mut work.noise[..chunk.len()];
-                noise.stream(Purpose::Angles, step, index as u64)?.fill_normals(angles);
+                noise.stream(Purpose::Angles, step, index as u64)?.fill_angles(angle_std, angles);
                 // The last coordinate has no angle, and the sign of the last angle is its own.
                 let at = |coordinate: usize| coordinate.checked_sub(index * CHUNK);
                 if let Some(n) = at(last).and_then(|at| angles.get_mut(at)) {

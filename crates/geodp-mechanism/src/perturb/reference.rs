@@ -29,12 +29,12 @@ pub fn perturb_spherical<R: Real>(
     if !release.magnitude.is_finite() {
         return Err(Error::NormOverflow);
     }
-    let mut normals = [0.0; CHUNK];
+    let mut turns = [0.0; CHUNK];
     for (index, chunk) in release.angles.chunks_mut(CHUNK).enumerate() {
-        let normals = &mut normals[..chunk.len()];
-        noise.stream(Purpose::Angles, step, index as u64)?.fill_normals(normals);
-        for (angle, n) in chunk.iter_mut().zip(normals) {
-            *angle += angle_std * *n;
+        let turns = &mut turns[..chunk.len()];
+        noise.stream(Purpose::Angles, step, index as u64)?.fill_angles(angle_std, turns);
+        for (angle, turn) in chunk.iter_mut().zip(turns) {
+            *angle += *turn;
         }
     }
     Ok(release)
