@@ -3,8 +3,8 @@
 //!
 //! Products are added in `i32`, a register of records to a step, and moved to `i64` before any of them can
 //! overflow: [`groups`] cuts the chunk by a bound of each record's largest product. Mostly one group
-//! is enough; at worst each step is a group of its own, and its pair of products fits by itself. Layers that
-//! read the network's inputs go another way: [`super::linear_rows`].
+//! is enough; at worst each step is a group of its own, and its pair of products fits by itself. A layer
+//! that reads wide inputs of the network goes another way: [`super::linear_rows`].
 
 #![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
 

@@ -20,23 +20,12 @@ const PAIRS: usize = MOST_LANES / 2;
 /// Registers of a strip, and of a register tile.
 const STRIP: usize = 4;
 const COLUMNS: usize = 2;
-/// Lines that come ahead for each [`STRIP`] that are worked on: what then waits, half a block, fits the L2
-/// cache beside this block.
-const AHEAD: usize = 2;
-/// Values of a cache line.
-const LINE: usize = 16;
 /// Values of a strip at most.
 const MOST_STRIP: usize = STRIP * 16;
 
 /// Rows of register tiles: ten sums, or twenty where there are registers for them.
 const fn tile_rows<V: Vector>() -> &'static [usize] {
     if V::REGISTERS > 16 { &[10, 5, 2, 1] } else { &[5, 2, 1] }
-}
-
-/// The inputs of a block's records, and those of the next block, which come to the cache meanwhile.
-pub(crate) struct InputRows<'a> {
-    pub(crate) rows: [&'a [f32]; MOST_LANES],
-    pub(crate) next: [&'a [f32]; MOST_LANES],
 }
 
 /// What the factors of one block are put in.
@@ -58,7 +47,7 @@ impl RowFactors {
     /// truncate(dy·b), `products` a bound of |u·y| for each. Records without a gradient have a dy of 0.
     pub(crate) fn add<V: Vector>(
         &mut self,
-        (inputs, a): (&InputRows<'_>, &[f32; MOST_LANES]),
+        (rows, a): (&[&[f32]; MOST_LANES], &[f32; MOST_LANES]),
         (dy, b): (&[V], V),
         products: &[u64],
         sum: &mut [i64],
@@ -68,7 +57,7 @@ impl RowFactors {
         let groups = groups(products.chunks(2).map(|pair| pair.iter().sum()));
         let (factors, groups, pairs) = (self, &groups[..], products.len().div_ceil(2));
         let vector = PhantomData::<V::Part>;
-        V::run(RowProducts { factors, inputs, a, groups, pairs, sum, vector });
+        V::run(RowProducts { factors, rows: &rows[..2 * pairs], a, groups, sum, vector });
     }
 }
 
@@ -99,11 +88,10 @@ impl<V: Vector> Kernel for StorePairs<'_, V> {
 
 struct RowProducts<'a, V> {
     factors: &'a mut RowFactors,
-    inputs: &'a InputRows<'a>,
+    rows: &'a [&'a [f32]],
     a: &'a [f32; MOST_LANES],
-    /// Of pairs of records, of which there are so many.
+    /// Of pairs of records.
     groups: &'a [Range<usize>],
-    pairs: usize,
     sum: &'a mut [i64],
     vector: PhantomData<V>,
 }
@@ -114,10 +102,9 @@ impl<V: FeatureLanes> Kernel for RowProducts<'_, V> {
     fn run(self) {
         let RowFactors { u, y, inputs } = self.factors;
         let (u, y, inputs) = (u.get_mut(), &y[..], *inputs);
-        let (rows, next) = (&self.inputs.rows[..2 * self.pairs], &self.inputs.next);
         for first in (0..inputs).step_by(STRIP * V::LANES) {
             let strip = first..inputs.min(first + STRIP * V::LANES);
-            quantise::<V>(rows, self.a, strip.clone(), next, u);
+            quantise::<V>(self.rows, self.a, strip.clone(), u);
             for group in self.groups {
                 let registers = strip.len().div_ceil(V::LANES);
                 for column in (0..registers).step_by(COLUMNS) {
@@ -142,28 +129,18 @@ impl<V: FeatureLanes> Kernel for RowProducts<'_, V> {
     }
 }
 
-/// truncate(x·a) of a strip of all records; 0 beyond the inputs. The strips of one block make way for the
-/// first [`AHEAD`] lines in four of the next.
+/// truncate(x·a) of a strip of all records; 0 beyond the inputs.
 #[inline(always)]
 fn quantise<V: FeatureLanes>(
     rows: &[&[f32]],
     a: &[f32; MOST_LANES],
     strip: Range<usize>,
-    next: &[&[f32]; MOST_LANES],
     u: &mut [i16],
 ) {
     let width = STRIP * V::LANES;
     let mut short = [[0.0; MOST_STRIP]; 2];
-    let ahead = strip.start * AHEAD / STRIP;
     let pairs = rows.as_chunks::<2>().0.iter().zip(a.as_chunks::<2>().0);
-    let pairs = pairs.zip(next.as_chunks::<2>().0);
-    for (((rows, a), next), u) in pairs.zip(u.chunks_exact_mut(2 * width)) {
-        for next in next {
-            let coming = next.get(ahead..).unwrap_or(&[]);
-            for line in coming.iter().take(width * AHEAD / STRIP).step_by(LINE) {
-                V::prefetch(line);
-            }
-        }
+    for ((rows, a), u) in pairs.zip(u.chunks_exact_mut(2 * width)) {
         let (first, second) = if strip.len() == width {
             (&rows[0][strip.clone()], &rows[1][strip.clone()])
         } else {
@@ -256,7 +233,6 @@ mod tests {
         }
         let products = vec![f64::from(size).powi(2) as u64 + 1; records];
         let mut sum = vec![7; inputs * outputs];
-        let rows = InputRows { rows, next: rows };
         let mut factors = RowFactors::new(inputs, outputs);
         factors.add::<V>((&rows, &a), (&dy, V::splat(b)), &products, &mut sum);
         assert!(sum == expected, "{inputs} inputs, {outputs} outputs, {records} records, {size}");

@@ -11,7 +11,6 @@ use crate::layout::Layout;
 use crate::network::BatchOutcome;
 use crate::simd::Vector;
 use rayon::prelude::*;
-use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 /// Pieces for each thread, so that one that was held up does not hold up the batch.
@@ -93,11 +92,11 @@ impl<V: Vector> Passes<V> {
             .par_chunks(len)
             .enumerate()
             .zip(norms.par_chunks_mut(len).zip(losses.par_chunks_mut(len)))
-            .map(|((at, part), outcome)| {
-                let place = at * len..at * len + part.len();
+            .map(|((at, batch), outcome)| {
                 self.with_workspace(pass, |workspace| {
-                    tallies
-                        .with(|tally| piece(workspace, tally, pass, goal, (batch, place), outcome))
+                    tallies.with(|tally| {
+                        piece(workspace, tally, pass, goal, (at * len, batch), outcome)
+                    })
                 })
             })
             .sum();
@@ -105,26 +104,22 @@ impl<V: Vector> Passes<V> {
     }
 }
 
-/// The piece of a batch at `place`.
 fn piece<V: Vector>(
     workspace: &mut Workspace<V>,
     tally: &mut Tally<V>,
     pass: &Pass<'_>,
     goal: ExactGoal<'_>,
-    (batch, place): (&[u32], Range<usize>),
+    (first, batch): (usize, &[u32]),
     (norms, losses): (&mut [f32], &mut [f32]),
 ) -> usize {
     let mut correct = 0;
-    let outcomes = norms.chunks_mut(V::LANES).zip(losses.chunks_mut(V::LANES));
-    for (first, (norms, losses)) in place.step_by(V::LANES).zip(outcomes) {
-        let (block, coming) = batch[first..].split_at(norms.len());
-        let mut inputs = workspace.forward_measured(pass, block);
-        // Mostly this thread goes on with them, even if they belong to another piece.
-        inputs.announce(pass.samples, coming);
-        correct += workspace.loss(pass, losses, None);
+    for (block, batch) in batch.chunks(V::LANES).enumerate() {
+        let place = block * V::LANES..block * V::LANES + batch.len();
+        let inputs = workspace.forward_measured(pass, batch);
+        correct += workspace.loss(pass, &mut losses[place.clone()], None);
         workspace.backward(pass, Leave::Block);
-        let weight_of = |lane, norm| (goal.weight_of)(first + lane, norm);
-        tally.add(workspace, &inputs, pass, goal.grid, weight_of, norms);
+        let weight_of = |lane, norm| (goal.weight_of)(first + place.start + lane, norm);
+        tally.add(workspace, &inputs, pass, goal.grid, weight_of, &mut norms[place.clone()]);
     }
     correct
 }

@@ -3,8 +3,9 @@
 //! Decision: inputs that are stored as floats are read where they stand, bytes are transposed before they
 //! become floats, and only what a [`Samples`] hands out by copying goes through rows of the workspace.
 //! Where the first layer is linear, it takes the inputs a strip at a time while they are in the L1 cache,
-//! and so does measuring them: a linear model spends most of its time on moving its inputs. If an exact sum
-//! wants them again, it reads them where they are stored ([`Inputs`]), and no transposed copy is kept.
+//! and so does measuring them: a linear model spends most of its time on moving its inputs. Of wide ones
+//! no transposed copy is kept, which would not fit the L2 cache: an exact sum reads them again where they are
+//! stored ([`Inputs`]).
 
 use super::Pass;
 use super::workspace::Workspace;
@@ -24,21 +25,8 @@ const LEAST: usize = 16;
 pub(crate) enum Inputs<'a> {
     /// In slot 0.
     Lanes,
-    /// As floats: where they are stored, or in rows of the workspace; and those of the block to come, as far
-    /// as they are known.
-    Rows { stored: [Option<&'a [f32]>; MOST_LANES], next: [&'a [f32]; MOST_LANES] },
-}
-
-impl<'a> Inputs<'a> {
-    /// Says which samples come next.
-    pub(super) fn announce(&mut self, samples: &'a dyn Samples, coming: &[u32]) {
-        let Self::Rows { next, .. } = self else { return };
-        for (next, &index) in next.iter_mut().zip(coming) {
-            if let Some(StoredInput::Floats(values)) = samples.stored_input(index as usize) {
-                *next = values;
-            }
-        }
-    }
+    /// As floats, in rows of the workspace where it is none.
+    Rows([Option<&'a [f32]>; MOST_LANES]),
 }
 
 /// Inputs from which on they are not kept in slot 0: of fewer, a block's transposed copy fits the L2 cache,
@@ -142,7 +130,7 @@ impl<V: Vector> Workspace<V> {
             };
         }
         V::run(Transpose { rows: &rows[..V::LANES], out: &mut self.values[0], through });
-        Inputs::Rows { stored, next: [&[]; MOST_LANES] }
+        Inputs::Rows(stored)
     }
 }
 
@@ -163,10 +151,14 @@ struct FirstLayer<'a, V> {
 
 impl<V: Vector> Through<'_, V> {
     #[inline(always)]
-    fn go(&mut self, strip: Range<usize>, x: &[V]) {
+    fn forward(&mut self, strip: Range<usize>, x: &[V]) {
         if let Some(FirstLayer { layer, packed, y }) = &mut self.first {
             layer.forward_part(strip, packed, x, y);
         }
+    }
+
+    #[inline(always)]
+    fn measure(&mut self, x: &[V]) {
         if let Some(measuring) = &mut self.measuring {
             measuring.add(x);
         }
@@ -205,14 +197,26 @@ impl<V: Vector> Kernel for Transpose<'_, '_, V> {
         for strip in strips(self.out.len()) {
             for (to, row) in rows.iter_mut().zip(self.rows) {
                 *to = &row[strip.clone()];
-                // The next strip comes while this one is worked on.
-                for line in row[strip.end..].iter().take(STRIP).step_by(16) {
-                    V::prefetch(line);
-                }
             }
+            let (next, third) = (strip.end, V::LANES.div_ceil(3));
+            fetch::<V>(&self.rows[..third], next);
             let out = places(self.out, strip.clone(), self.through.keep);
             V::transpose(&rows[..V::LANES], 1, out);
-            self.through.go(strip, out);
+            fetch::<V>(&self.rows[third..2 * third], next);
+            self.through.forward(strip, out);
+            fetch::<V>(&self.rows[2 * third..V::LANES], next);
+            self.through.measure(out);
+        }
+    }
+}
+
+/// Asks for the strip of some rows that starts at `next`, so that it comes while another is worked on. A few
+/// rows at a time: beyond what the CPU can wait for at once, asking is waiting.
+#[inline(always)]
+fn fetch<V: Vector>(rows: &[&[f32]], next: usize) {
+    for row in rows {
+        for line in row[next..].iter().take(STRIP).step_by(16) {
+            V::prefetch(line);
         }
     }
 }
@@ -248,12 +252,14 @@ impl<V: Vector> Kernel for TransposeBytes<'_, '_, V> {
                 let out = &mut self.out[strip.clone()];
                 V::transpose_bytes(&rows[..V::LANES], affine, 1, out);
                 if !whole {
-                    self.through.go(strip, out);
+                    self.through.forward(strip, out);
+                    self.through.measure(out);
                 }
             }
         }
         if whole {
-            self.through.go(0..self.out.len(), self.out);
+            self.through.forward(0..self.out.len(), self.out);
+            self.through.measure(self.out);
         }
         true
     }

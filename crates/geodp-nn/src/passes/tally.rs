@@ -3,8 +3,8 @@
 //! A block's gradients are measured, weighed and put on the grid while they are in the cache. The
 //! lanes of each parameter are added to one `i32`, and those are folded into `i64` before they can
 //! overflow. Factors of linear layers are collected for a chunk and multiplied at once; those of a layer
-//! that reads the network's inputs block by block, from where these are stored. Why no record can be longer
-//! than the grid's bound: [`crate::grid`].
+//! that reads wide inputs of the network, block by block, from where these are stored. Why no record can be
+//! longer than the grid's bound: [`crate::grid`].
 
 use super::Pass;
 use super::read::Inputs;
@@ -12,7 +12,7 @@ use super::weigh::blank;
 use super::workspace::Workspace;
 use crate::grid::{Factor, Grid, LANE_RECORDS, LANE_SHIFT, largest_product};
 use crate::layers::linear_exact::Factors;
-use crate::layers::linear_rows::{InputRows, RowFactors};
+use crate::layers::linear_rows::RowFactors;
 use crate::layout::Layout;
 use crate::simd::{Kernel, MOST_LANES, Measuring, Vector, prefetch_ahead, sum_of_squares};
 use std::marker::PhantomData;
@@ -226,14 +226,14 @@ impl<V: Vector> Tally<V> {
             let sum = &mut self.sum[step.parameters.clone()][..layer.inputs * layer.outputs];
             let dy = (&workspace.linear[at].1[..layer.outputs], V::load(&b));
             match (inputs, &mut self.of_rows) {
-                (Inputs::Rows { stored, next }, Some(factors)) if step.input == 0 => {
+                (Inputs::Rows(stored), Some(factors)) if step.input == 0 => {
                     let mut rows = [&[][..]; MOST_LANES];
                     let own = workspace.rows.chunks_exact(layer.inputs);
                     for ((row, stored), own) in rows.iter_mut().zip(stored).zip(own) {
                         *row = stored.unwrap_or(own);
                     }
                     let products = &products[..workspace.labels.len()];
-                    factors.add((&InputRows { rows, next: *next }, &a), dy, products, sum);
+                    factors.add((&rows, &a), dy, products, sum);
                 }
                 _ => {
                     let x = (&workspace.values[step.input][..], V::load(&a));
