@@ -58,6 +58,18 @@ fn run_tiny(id: &str) -> (tempfile::TempDir, Store) {
     (folder, store)
 }
 
+/// The small form of every experiment is one of minutes: what the command line promises of `--quick`.
+#[test]
+fn the_small_form_of_every_experiment_is_planned_for_two_minutes() {
+    let size = Size::Quick;
+    let options = Options { size, ..options(std::path::Path::new("nowhere")) };
+    for experiment in catalogue() {
+        let cells = experiment.cells(&options);
+        let seconds: f64 = cells.iter().map(|cell| cell.expected_seconds).sum();
+        assert!(!cells.is_empty() && seconds <= 120.0, "{}: {seconds} s", experiment.id());
+    }
+}
+
 #[test]
 fn accuracy_has_a_row_for_every_set_and_epsilon() {
     let (_folder, store) = run_tiny("accuracy");

@@ -86,18 +86,19 @@ impl Set {
                 ..ConfigFile::default()
             };
         }
+        let steps = if options.size == Size::Quick { 140 } else { 560 };
         let recipe = match self {
             Set::Mnist => Recipe {
                 views: Some(ViewSpec { flip: false, shift: 1, each_step: Some(1) }),
                 model: ModelConfig::Logistic,
-                steps: 560,
+                steps,
                 learning_rate: 27.0,
                 clip_norm: 0.03,
             },
             Set::FashionMnist => Recipe {
                 views: None,
                 model: ModelConfig::Logistic,
-                steps: 560,
+                steps,
                 // More noise wants shorter steps.
                 learning_rate: if epsilon < 2.0 { 4.0 } else { 8.0 },
                 clip_norm: 0.1,
@@ -105,7 +106,7 @@ impl Set {
             Set::Cifar10 => Recipe {
                 views: Some(ViewSpec { flip: true, shift: 0, each_step: Some(1) }),
                 model: ModelConfig::Network(NetworkSpec::scattering_head()),
-                steps: 560,
+                steps,
                 learning_rate: 4.0,
                 clip_norm: 0.1,
             },
