@@ -1,9 +1,9 @@
 //! β* of a training: where GeoDP's direction error equals DP's.
 //!
 //! β* depends on the length of the clipped mean gradient, which changes as training goes on. Here a
-//! training without noise runs for the search's epochs; after every step the clipped mean gradient
-//! of a fixed random sample of training records gives β* by rotation
-//! ([`geodp_mechanism::analysis::crossing_beta`]), and the median over the steps is taken. β* does
+//! training without noise runs for the search's epochs; at every step, or at 64 of them where there are more,
+//! the clipped mean gradient of a fixed sample of training records gives β* by rotation
+//! ([`geodp_mechanism::analysis::crossing_beta`]), and the median over those moments is taken. β* does
 //! not depend on σ and B.
 
 use super::rows::{Method, Noise};
@@ -26,6 +26,8 @@ pub struct CrossingBeta {
 
 /// Records of the sample whose mean gradient is looked at.
 const SAMPLE: usize = 4096;
+/// Moments looked at: the sample's gradient costs as much as 32 small steps, and a median needs no more.
+const MOST_MOMENTS: u64 = 64;
 
 /// Measures β* along a training without noise.
 ///
@@ -48,17 +50,21 @@ pub fn measure(
     let sample: Vec<u32> = (0..count).map(|i| (i * records / count) as u32).collect();
     let mut mean = vec![0.0_f32; plain.network.dim()];
     let (mut betas, mut norms) = (Vec::new(), Vec::new());
+    let every = trainer.plan().steps().div_ceil(MOST_MOMENTS).max(1);
     loop {
-        let data = &plain.data.train;
-        let weight = |norm: f64| clip.weight(norm);
-        plain.network.clipped_sum(trainer.weights(), data, &sample, &weight, &mut mean)?;
-        mean.iter_mut().for_each(|g| *g /= count as f32);
-        let norm = mean.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
-        if norm > 0.0 {
-            betas.push(analysis::crossing_beta(&mean, CLIP_NORM, 1.0, count as u64)?.by_rotation);
-            norms.push(norm / CLIP_NORM);
+        let at = trainer.steps_done();
+        tick(at as f64 / trainer.plan().steps() as f64)?;
+        if at % every == 0 {
+            let (data, weight) = (&plain.data.train, |norm: f64| clip.weight(norm));
+            plain.network.clipped_sum(trainer.weights(), data, &sample, &weight, &mut mean)?;
+            mean.iter_mut().for_each(|g| *g /= count as f32);
+            let norm = mean.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
+            if norm > 0.0 {
+                let crossing = analysis::crossing_beta(&mean, CLIP_NORM, 1.0, count as u64)?;
+                betas.push(crossing.by_rotation);
+                norms.push(norm / CLIP_NORM);
+            }
         }
-        tick(trainer.steps_done() as f64 / trainer.plan().steps() as f64)?;
         if trainer.step(&mut Silent)?.is_none() {
             break;
         }
