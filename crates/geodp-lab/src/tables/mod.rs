@@ -5,13 +5,11 @@
 //! set ([`rate`]). The paper does not say which η it used.
 //!
 //! Each table is run under several readings of its B ([`protocol`]).
-//!
-//! Cells: `rate-…` (a search), `beta-star`, and one training per row, σ and seed. All seeds of the rows
-//! without add-ons come first, then the add-ons.
 
 pub mod crossing;
 mod draw;
 pub mod equal;
+pub mod jobs;
 pub mod loss;
 pub mod protocol;
 pub mod rate;
@@ -25,16 +23,14 @@ pub mod train;
 use crate::Error;
 use crate::experiment::{Cell, CellContext, Drawn, Experiment, FinishedOf, PageContext};
 use crate::options::Options;
-use crossing::CrossingBeta;
 use geodp_mechanism::{Mechanism, PolarSettings};
+pub use jobs::{Found, Job};
 use protocol::Protocol;
-use rate::Search;
 use rows::{Beta, Method, Noise, Row};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::cell::OnceCell;
 use task::{Task, Which};
-use train::{Outcome, Training};
+use train::Training;
 
 /// Table 2, Table 3, or the comparison at equal measured privacy: methods times σ.
 pub struct Table {
@@ -48,41 +44,6 @@ pub struct Table {
     /// A table whose finished cells it takes over where they are the same.
     lender: Option<fn() -> Table>,
     task: OnceCell<Task>,
-}
-
-/// One piece of work of a table.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Job {
-    /// The measurement of β*.
-    CrossingBeta,
-    /// The search of η for a method at a σ.
-    Rate(Method, f64),
-    /// The training of a method at a σ with a seed.
-    Train(Method, f64, u64),
-}
-
-/// What a job found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Found {
-    /// Of [`Job::CrossingBeta`].
-    CrossingBeta(CrossingBeta),
-    /// Of [`Job::Rate`].
-    Search(Search),
-    /// Of [`Job::Train`].
-    Outcome(Box<Outcome>),
-}
-
-impl Found {
-    /// β*, if that is what was found.
-    pub fn crossing_beta(&self) -> Option<&CrossingBeta> {
-        if let Self::CrossingBeta(found) = self { Some(found) } else { None }
-    }
-
-    /// The search, if that is what was found.
-    pub fn search(&self) -> Option<&Search> {
-        if let Self::Search(found) = self { Some(found) } else { None }
-    }
 }
 
 impl Table {
@@ -226,23 +187,6 @@ impl Table {
         found.search().map(|search| search.chosen).ok_or_else(|| self.lacks(&job))
     }
 
-    /// The rows with or without add-ons, the most wanted first. Outside the reading as stated these are the
-    /// one without noise, which shows whether the reading holds, and the others at B = 16384, which carry
-    /// the claims.
-    fn by_want(&self, add_ons: bool) -> Vec<&Row> {
-        let mut rows: Vec<&Row> =
-            self.rows.iter().filter(|row| row.method.has_add_on() == add_ons).collect();
-        if self.protocol != Protocol::AsStated {
-            let last = |row: &&Row| match row.method {
-                Method { noise: Noise::None, .. } => 0,
-                Method { batch: rows::LARGE_BATCH, .. } => 1,
-                _ => 2,
-            };
-            rows.sort_by_key(last);
-        }
-        rows
-    }
-
     /// What an earlier job must have found.
     fn needed(&self, job: &Job, context: &CellContext<'_>) -> Result<Found, Error> {
         let found = context.store.result(self, job, context.options)?;
@@ -297,26 +241,6 @@ impl Table {
     }
 }
 
-const CROSSING: Noise = Noise::Geodp { beta: Beta::Crossing };
-
-impl Job {
-    /// What is trained, at which σ.
-    fn method(&self) -> (Method, f64) {
-        match *self {
-            Job::CrossingBeta => (Method::plain(Noise::None, rows::LARGE_BATCH), 0.0),
-            Job::Rate(method, sigma) | Job::Train(method, sigma, _) => (method, sigma),
-        }
-    }
-
-    fn key(&self) -> String {
-        match self {
-            Job::CrossingBeta => "beta-star".to_owned(),
-            Job::Rate(method, sigma) => format!("rate-{}-sigma{sigma}", method.key()),
-            Job::Train(method, sigma, seed) => format!("{}-sigma{sigma}-seed{seed}", method.key()),
-        }
-    }
-}
-
 impl Experiment for Table {
     type Job = Job;
     type Result = Found;
@@ -329,28 +253,8 @@ impl Experiment for Table {
         self.title
     }
 
-    /// Each search comes before the first training it serves.
     fn jobs(&self, options: &Options) -> Vec<Job> {
-        let mut jobs: Vec<Job> = Vec::new();
-        for add_ons in [false, true] {
-            for seed in 0..options.seeds {
-                for row in self.by_want(add_ons) {
-                    for sigma in self.columns(&row.method) {
-                        let needed = [
-                            (row.method.noise == CROSSING).then_some(Job::CrossingBeta),
-                            Some(Job::Rate(row.method.rate_owner(), sigma)),
-                            Some(Job::Train(row.method, sigma, seed)),
-                        ];
-                        for job in needed.into_iter().flatten() {
-                            if !jobs.contains(&job) {
-                                jobs.push(job);
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        jobs
+        self.list_jobs(options)
     }
 
     fn cell(&self, job: &Job, options: &Options) -> Cell {
