@@ -10,7 +10,7 @@ use geodp::run::write_atomically;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 /// A folder of finished cells.
@@ -106,9 +106,46 @@ impl Cells {
         Ok(path)
     }
 
+    /// The sole right to work on a cell, until it is dropped or this process ends; `None` while another
+    /// process has it.
+    ///
+    /// # Errors
+    /// A folder that cannot be written.
+    pub fn reserve(&self, name: &str) -> Result<Option<Reservation>, Error> {
+        let path = self.folder.join(format!("{name}.running"));
+        let reserve = || {
+            std::fs::create_dir_all(&self.folder)?;
+            let file = File::create(&path)?;
+            match file.try_lock() {
+                Ok(()) => Ok(Some(file)),
+                Err(TryLockError::WouldBlock) => Ok(None),
+                Err(TryLockError::Error(error)) => Err(error),
+            }
+        };
+        match reserve() {
+            Ok(file) => Ok(file.map(|_file| Reservation { path, _file })),
+            Err(source) => Err(Error::Write { path, source }),
+        }
+    }
+
     /// Where the cell of this name is, or would be.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.json"))
+    }
+}
+
+/// The sole right to work on a cell: a locked file beside it. The system lets go of the lock when a process ends,
+/// however it ends, so nothing has to be cleaned up after a crash.
+#[derive(Debug)]
+pub struct Reservation {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        // A file that stays is empty and locked by nobody: it keeps no one from the cell.
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 
@@ -148,6 +185,19 @@ mod tests {
         assert!(Cells::open(&path, &("audit", 1)).is_ok());
         std::fs::write(path.join("a.json"), "nonsense").unwrap();
         assert!(matches!(again.read::<Vec<f64>>("a"), Err(Error::DamagedCell { .. })));
+    }
+
+    #[test]
+    fn one_at_a_time_works_on_a_cell() {
+        let folder = tempfile::tempdir().unwrap();
+        let cells = Cells::at(folder.path().join("new"));
+        let first = cells.reserve("a").unwrap();
+        assert!(first.is_some());
+        assert!(cells.reserve("a").unwrap().is_none());
+        assert!(cells.reserve("b").unwrap().is_some());
+        drop(first);
+        assert_eq!(std::fs::read_dir(cells.folder()).unwrap().count(), 0, "nothing is left behind");
+        assert!(cells.reserve("a").unwrap().is_some());
     }
 
     /// Each writer has the folder open on its own, as processes have.

@@ -7,14 +7,15 @@
 
 use crate::Error;
 use crate::options::Options;
-use crate::store::{Record, Settings, Store};
+use crate::run::{Runner, missing_jobs};
+use crate::store::{Settings, Store};
 use geodp_report::{Figure, Section};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How a job is kept and announced.
 #[derive(Debug, Clone, PartialEq)]
@@ -153,7 +154,16 @@ pub struct CellContext<'a> {
     stop: &'a AtomicBool,
 }
 
-impl CellContext<'_> {
+impl<'a> CellContext<'a> {
+    pub(crate) fn new(
+        store: &'a Store,
+        options: &'a Options,
+        observer: &'a mut dyn CellObserver,
+        stop: &'a AtomicBool,
+    ) -> Self {
+        Self { store, options, observer, stop }
+    }
+
     /// Reports progress, and stops the job if the user asked for it.
     ///
     /// # Errors
@@ -196,24 +206,6 @@ pub trait AnyExperiment {
     fn draw_from(&self, page: &PageContext<'_>) -> Result<Option<(Drawn, usize)>, Error>;
 }
 
-/// The jobs that the store lacks.
-fn missing_jobs<E: Experiment>(
-    experiment: &E,
-    options: &Options,
-    store: &Store,
-) -> Result<Vec<(E::Job, Cell)>, Error> {
-    let mut left = Vec::new();
-    for job in experiment.jobs(options) {
-        let cell = experiment.cell(&job, options);
-        // A cell of an older version that measured something else is not this cell.
-        let same = |done: &Record| done.config == cell.config;
-        if !store.read(experiment.id(), &cell.key)?.is_some_and(|done| same(&done)) {
-            left.push((job, cell));
-        }
-    }
-    Ok(left)
-}
-
 impl<E: Experiment> AnyExperiment for E {
     fn id(&self) -> &'static str {
         Experiment::id(self)
@@ -239,28 +231,7 @@ impl<E: Experiment> AnyExperiment for E {
         observer: &mut dyn CellObserver,
         stop: &AtomicBool,
     ) -> Result<(), Error> {
-        let jobs = missing_jobs(self, options, store)?;
-        let of = jobs.len();
-        for (at, (job, cell)) in jobs.into_iter().enumerate() {
-            if stop.load(Ordering::Relaxed) {
-                return Err(Error::Interrupted);
-            }
-            observer.on_cell(&cell, at + 1, of);
-            let started = Instant::now();
-            let mut context = CellContext { store, options, observer: &mut *observer, stop };
-            let result = self.run(&job, &mut context)?;
-            store.write(&Record {
-                experiment: Experiment::id(self).to_owned(),
-                key: cell.key.clone(),
-                config: cell.config.clone(),
-                seed: cell.seed,
-                result,
-                seconds: started.elapsed().as_secs_f64(),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-            })?;
-            observer.on_done(&cell, started.elapsed());
-        }
-        Ok(())
+        Runner { options, store, observer, stop }.run_missing(self)
     }
 
     fn draw_from(&self, page: &PageContext<'_>) -> Result<Option<(Drawn, usize)>, Error> {

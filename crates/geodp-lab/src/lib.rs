@@ -17,6 +17,7 @@ pub mod logistic;
 pub mod model;
 pub mod options;
 mod page;
+mod run;
 pub mod runtime;
 pub mod stats;
 pub mod store;

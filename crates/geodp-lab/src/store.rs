@@ -1,14 +1,14 @@
 //! Results on disk: one JSON file per cell, `OUT/cells/EXPERIMENT/KEY.json`.
 //!
 //! The folder of an experiment is a [`Cells`]: an interruption loses at most the cell that was
-//! running, and two processes may work on different experiments of one folder. `settings.json` beside
+//! running, and several processes may work on one folder, each on cells of its own. `settings.json` beside
 //! the cells says how the experiment was run; cells of other settings are never mixed in, and a cell
 //! whose config is not the job's own (made by another version) does not count as that job's.
 
 use crate::experiment::{Experiment, Finished};
 use crate::options::{Options, Size};
 use crate::{Error, experiment};
-use geodp_audit::cells::Cells;
+use geodp_audit::cells::{Cells, Reservation};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -126,6 +126,14 @@ impl Store {
     pub fn write<R: Serialize>(&self, record: &Record<R>) -> Result<(), Error> {
         self.cells(&record.experiment).write(&record.key, record)?;
         Ok(())
+    }
+
+    /// The sole right to run a cell; `None` while another process runs it.
+    ///
+    /// # Errors
+    /// A folder that cannot be written.
+    pub fn reserve(&self, experiment: &str, key: &str) -> Result<Option<Reservation>, Error> {
+        Ok(self.cells(experiment).reserve(key)?)
     }
 
     /// The result of a job under these options, if it is finished.
