@@ -3,8 +3,9 @@
 //! β* depends on the length of the clipped mean gradient, which changes as training goes on. Here a
 //! training without noise runs for the search's epochs; at every step, or at 64 of them where there are more,
 //! the clipped mean gradient of a fixed sample of training records gives β* by rotation
-//! ([`geodp_mechanism::analysis::crossing_beta`]), and the median over those moments is taken. β* does
-//! not depend on σ and B.
+//! ([`geodp_mechanism::analysis::crossing_beta`]), and the median over those moments is taken. The sample has as
+//! many records as a step, because a mean of few is longer than one of many, and β* falls with its length. β* does
+//! not depend on σ and on the B of the noise.
 
 use super::rows::{Method, Noise};
 use super::train::{CLIP_NORM, Training};
@@ -24,10 +25,15 @@ pub struct CrossingBeta {
     pub mean_norm_over_clip: f64,
 }
 
-/// Records of the sample whose mean gradient is looked at.
-const SAMPLE: usize = 4096;
-/// Moments looked at: the sample's gradient costs as much as 32 small steps, and a median needs no more.
+/// Records of the largest sample whose mean gradient is looked at: a mean of more is as long.
+const MOST_SAMPLE: u64 = 4096;
+/// Moments looked at: a median needs no more.
 const MOST_MOMENTS: u64 = 64;
+
+/// Records of the sample for steps of this many.
+pub fn sample(batch: u64) -> u64 {
+    batch.min(MOST_SAMPLE)
+}
 
 /// Measures β* along a training without noise.
 ///
@@ -46,7 +52,7 @@ pub fn measure(
     let mut trainer = plain.start(&engine)?;
     let clip = Clip::flat(CLIP_NORM)?;
     let records = plain.data.train.len();
-    let count = records.min(SAMPLE);
+    let count = records.min(sample(plain.batch) as usize);
     let sample: Vec<u32> = (0..count).map(|i| (i * records / count) as u32).collect();
     let mut mean = vec![0.0_f32; plain.network.dim()];
     let (mut betas, mut norms) = (Vec::new(), Vec::new());

@@ -219,8 +219,8 @@ pub(super) fn privacy_table(table: &Table, lines: &[Line]) -> geodp_report::Tabl
     let mut shown = geodp_report::Table::new(header).caption(format!(
         "Privacy of each training at δ = 10⁻⁵ (N = {} records, Poisson sampling), every ε under its \
          kind; one too large for what the machine’s noise leaves over holds in real numbers \
-         only, and says so. As published: the paper’s accounting of GeoDP, with a further δ′ of up to 1 − β; for \
-         SUR, accepted steps alone. Measured on followed training records, with amplification by \
+         only, and says so (certified GeoDP has none then: its chance of a miss counts e^ε-fold). As \
+         published: the paper’s accounting of GeoDP, with a further δ′ of up to 1 − β; for SUR, accepted steps alone. Measured on followed training records, with amplification by \
          sampling: the largest ε of a record / the median; the share of records that never moved \
          magnitude and direction further than the noise was scaled for (“inside”); the smallest β \
          that would have covered all (“β_safe”). The CSV has more quantiles. The ε that the paper \

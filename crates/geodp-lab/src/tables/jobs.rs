@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// Trainings of the row without noise, on which a reading of B is judged.
 const YARDSTICK_SEEDS: u64 = 3;
 
-const CROSSING: Noise = Noise::Geodp { beta: Beta::Crossing };
+pub(super) const CROSSING: Noise = Noise::Geodp { beta: Beta::Crossing };
 
 /// One piece of work of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -284,6 +284,10 @@ impl Experiment for Table {
             config["protocol"] = json!(self.protocol);
             config["optimizer"] = json!(self.protocol.optimizer());
             config["schedule"] = json!(self.protocol.schedule());
+            if *job == Job::CrossingBeta || method.noise == jobs::CROSSING {
+                let batch = self.protocol.step_batch(method.batch, scale.divide);
+                config["crossing_sample"] = json!(crossing::sample(batch));
+            }
         }
         let expected_seconds = samples / self.which.samples_per_second(self.protocol);
         Cell { key: job.key(), config, seed, expected_seconds }
