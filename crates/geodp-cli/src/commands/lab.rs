@@ -16,7 +16,9 @@ use std::time::Duration;
 #[command(after_help = "Examples:
   geodp lab list
   geodp lab run table2 --quick
-  geodp lab run all --seeds 3 --out results --resume")]
+  geodp lab run all --seeds 3 --out results --resume
+
+Several processes share the cells of one folder: start the same command again, with --resume, on each core.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Action,

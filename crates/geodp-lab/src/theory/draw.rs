@@ -17,7 +17,7 @@ pub(super) fn draw(finished: &FinishedOf<Theory>) -> Drawn {
         let section = words::derivation(section).paragraph(words::finding(&points));
         match JOBS.len() - points.len() {
             0 => section,
-            n => section.callout(Callout::Info, format!("{n} of its cells are not run yet.")),
+            n => section.callout(Callout::Info, format!("Cells not run yet: {n}.")),
         }
     });
     if points.is_empty() {
