@@ -2,8 +2,8 @@
 //!
 //! A cell is reserved while it runs. What another process runs is passed over, and so is what needs the result of
 //! such a cell; where nothing else is left, this process waits. So any number of `geodp lab run … --resume` on one
-//! folder share the work: where a step has few records, a process of one thread on each core makes more of the
-//! machine than one process on all of them.
+//! folder share the work: where a step has few records, a process of one thread on each of two cores takes 0.7 of the
+//! time of one process on both (the small form of Table 2 in small steps).
 
 use crate::Error;
 use crate::experiment::{Cell, CellContext, CellObserver, Experiment};

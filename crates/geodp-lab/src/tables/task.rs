@@ -68,7 +68,7 @@ impl Which {
         };
         let (divide, epochs) = match (self, options.size) {
             (_, Size::Full) => (1, 20),
-            (Self::Mnist, Size::Quick) => (8, 4),
+            (Self::Mnist, Size::Quick) => (16, 4),
             (Self::Cifar10, Size::Quick) => (32, 2),
             (_, Size::Tiny) => (128, 1),
         };
