@@ -42,7 +42,9 @@ pub(super) fn draw(
         };
         let section = match &readings {
             None => section.table(accuracy_table(table, &lines)),
-            Some(as_stated) => section.table(readings::table(table, as_stated, &lines)),
+            Some(as_stated) => readings::tables(table, as_stated, &lines)
+                .into_iter()
+                .fold(section, |section, shown| section.table(shown)),
         };
         let section = section.table(privacy_table(table, &lines));
         lines.iter().filter_map(polar_steps).fold(section, |section, text| section.paragraph(text))

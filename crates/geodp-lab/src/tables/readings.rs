@@ -7,33 +7,36 @@ use super::summary::Line;
 /// Points within which a published accuracy counts as reproduced.
 const NEAR: f64 = 1.5;
 
-/// One row per method: as stated, in small steps, and published, for each σ.
-pub(super) fn table(
+/// A table for each σ, which fits a page with its deviations: one row per method, in small steps, as stated, and
+/// published.
+pub(super) fn tables(
     table: &Table,
     as_stated: &[Line],
     small_steps: &[Line],
-) -> geodp_report::Table {
-    let mut header = ["method", "B", "β"].map(str::to_owned).to_vec();
-    for sigma in &table.sigmas {
-        let of = |what: &str| format!("σ = {sigma}, {what}");
-        header.extend([of("small steps"), of("as stated"), of("paper’s")]);
-    }
-    header.push("η in small steps".to_owned());
+) -> Vec<geodp_report::Table> {
+    let of = |sigma: f64| {
+        let column = |lines: &[Line]| -> Vec<Line> {
+            lines.iter().filter(|line| line.sigma == sigma).cloned().collect()
+        };
+        one(sigma, &column(as_stated), &column(small_steps))
+    };
+    table.sigmas.iter().copied().map(of).collect()
+}
+
+fn one(sigma: f64, as_stated: &[Line], small_steps: &[Line]) -> geodp_report::Table {
+    let header = ["method", "B", "β", "small steps", "as stated", "paper’s", "η in small steps"];
     let mut shown = geodp_report::Table::new(header).caption(format!(
-        "Test accuracy in %, mean ± standard deviation over seeds, under both readings of B. Within \
-         {NEAR} points of the published number: {} in small steps, {} as stated.",
+        "σ = {sigma}: test accuracy in %, mean ± standard deviation over seeds, under both readings of B. \
+         Within {NEAR} points of the published number: {} in small steps, {} as stated.",
         reproduced(small_steps),
         reproduced(as_stated),
     ));
-    let columns = table.sigmas.len();
-    for (small, stated) in small_steps.chunks(columns).zip(as_stated.chunks(columns)) {
-        let mut cells = first_columns(&small[0]).to_vec();
-        for (small, stated) in small.iter().zip(stated) {
-            let published = small.published.map_or("—".to_owned(), |p| format!("{p:.2}"));
-            cells.extend([small.accuracy_text(), stated.accuracy_text(), published]);
-        }
-        cells.push(rates(small));
-        shown = shown.row(cells);
+    for (small, stated) in small_steps.iter().zip(as_stated) {
+        let [method, batch, beta] = first_columns(small);
+        let published = small.published.map_or("—".to_owned(), |p| format!("{p:.2}"));
+        let rate = rates(std::slice::from_ref(small));
+        let (small, stated) = (small.accuracy_text(), stated.accuracy_text());
+        shown = shown.row([method, batch, beta, small, stated, published, rate]);
     }
     shown
 }
