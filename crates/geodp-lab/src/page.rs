@@ -68,11 +68,11 @@ fn how_it_was_run(runs: Table) -> Section {
         )
         .paragraph(
             "To run everything again, or any one of the names above. Several processes share the cells of one \
-             folder; where steps are small, one on each core with one thread takes 0.7 of the time of one on two:",
+             folder; where steps are small, one on each core with one thread (as in the second line) takes 0.7 of the time of one on two:",
         )
         .code(
             "geodp lab run all --seeds 3 --out results\n\
-             RAYON_NUM_THREADS=1 geodp lab run table2-small-steps --resume --out results   # on each core\n\
+             RAYON_NUM_THREADS=1 geodp lab run table2-small-steps --resume --out results\n\
              geodp lab run table2 --quick",
         )
 }
