@@ -41,13 +41,10 @@ pub(crate) fn train(
         Some(object) => Some(Leader::new(Arc::new(Through::new(object)?))),
     };
     let run = py.detach(|| open(leader, &folder, config))?;
-    let pool = match threads {
-        None => None,
-        Some(threads) => {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-            Some(pool.map_err(|e| PyRuntimeError::new_err(e.to_string()))?)
-        }
-    };
+    // A pool of its own, as large as there are cores if nothing is said: small steps are quicker inside of a pool,
+    // and a callback that computes does not wait for the training's threads.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
+    let pool = pool.map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
     let steps = run.plan().steps();
     let mut measure = measure(&run).map_err(error::training)?;
     let (stop, news) = (AtomicBool::new(false), News::default());
@@ -55,10 +52,7 @@ pub(crate) fn train(
     let ended = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             let work = || run.execute(&mut measure, &mut Reporter { news: &news }, &stop);
-            let ended = match &pool {
-                None => work(),
-                Some(pool) => pool.install(work),
-            };
+            let ended = pool.install(work);
             news.finish();
             ended
         });

@@ -81,7 +81,9 @@ use std::sync::atomic::AtomicBool;
 pub fn train(config: RunConfig, folder: impl AsRef<Path>) -> Result<Finished, Error> {
     let run = Run::create(folder.as_ref(), config)?;
     let never = AtomicBool::new(false);
-    match run.execute(&mut watch::Silent, &mut watch::Silent, &never)? {
+    // As one of the pool's threads: from outside, every parallel part of a step wakes another.
+    let execute = || run.execute(&mut watch::Silent, &mut watch::Silent, &never);
+    match rayon::scope(|_| execute())? {
         Ended::Finished(finished) => Ok(*finished),
         Ended::Interrupted { step } => Err(Error::Plan(format!(
             "the training stopped after step {step} although nobody asked for it"

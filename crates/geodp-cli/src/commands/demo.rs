@@ -4,6 +4,7 @@
 //! About a minute on two cores. Ends with a table: accuracy, ε and which kind it is, samples/s, and
 //! where the report pages are.
 
+use crate::commands::train::in_pool;
 use crate::failure::classify;
 use crate::interrupt;
 use crate::progress::TrainingBar;
@@ -65,7 +66,8 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
         };
         let run = Run::create(&folder, config).map_err(classify)?;
         let mut bar = TrainingBar::new(run.plan(), 0, &format!("{name:<15} "), json);
-        let ended = run.execute(&mut Silent, &mut bar, stop).map_err(classify)?;
+        let ended =
+            in_pool(None, || run.execute(&mut Silent, &mut bar, stop))?.map_err(classify)?;
         bar.finish();
         let Ended::Finished(finished) = ended else {
             eprintln!("stopped; the runs are in {}", out.display());

@@ -1,5 +1,6 @@
 //! `geodp lab`: the paper's figures and tables, run again.
 
+use crate::commands::train::in_pool;
 use crate::failure::bad_input;
 use crate::interrupt;
 use geodp_data::default_data_dir;
@@ -100,7 +101,8 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
             Ok(())
         }
         Action::Run { experiments, out, resume, choice } => {
-            run_all(&experiments, out, resume, &choice.options()?, json)
+            let options = choice.options()?;
+            in_pool(None, || run_all(&experiments, out, resume, &options, json))?
         }
     }
 }
