@@ -113,8 +113,11 @@ impl Cells {
     /// A folder that cannot be written.
     pub fn reserve(&self, name: &str) -> Result<Option<Reservation>, Error> {
         let path = self.folder.join(format!("{name}.running"));
-        let reserve = || {
-            std::fs::create_dir_all(&self.folder)?;
+        std::fs::create_dir_all(&self.folder)
+            .map_err(|source| Error::Write { path: self.folder.clone(), source })?;
+        // Between opening the file and locking it nobody may remove it, or two could hold files of one name.
+        let _nobody_else = lock_folder(&self.folder)?;
+        let lock = || {
             let file = File::create(&path)?;
             match file.try_lock() {
                 Ok(()) => Ok(Some(file)),
@@ -122,10 +125,8 @@ impl Cells {
                 Err(TryLockError::Error(error)) => Err(error),
             }
         };
-        match reserve() {
-            Ok(file) => Ok(file.map(|_file| Reservation { path, _file })),
-            Err(source) => Err(Error::Write { path, source }),
-        }
+        let file = lock().map_err(|source| Error::Write { path: path.clone(), source })?;
+        Ok(file.map(|file| Reservation { folder: self.folder.clone(), path, file: Some(file) }))
     }
 
     /// Where the cell of this name is, or would be.
@@ -138,14 +139,17 @@ impl Cells {
 /// however it ends, so nothing has to be cleaned up after a crash.
 #[derive(Debug)]
 pub struct Reservation {
+    folder: PathBuf,
     path: PathBuf,
-    _file: File,
+    file: Option<File>,
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
+        let _nobody_else = lock_folder(&self.folder);
         // A file that stays is empty and locked by nobody: it keeps no one from the cell.
         let _ = std::fs::remove_file(&self.path);
+        drop(self.file.take());
     }
 }
 
@@ -198,6 +202,31 @@ mod tests {
         drop(first);
         assert_eq!(std::fs::read_dir(cells.folder()).unwrap().count(), 0, "nothing is left behind");
         assert!(cells.reserve("a").unwrap().is_some());
+    }
+
+    /// Many take and leave the same few cells: no cell is ever held twice.
+    #[cfg(unix)]
+    #[test]
+    fn a_cell_is_never_held_twice() {
+        use std::sync::atomic::{AtomicU8, Ordering};
+        let folder = tempfile::tempdir().unwrap();
+        let cells = Cells::at(folder.path());
+        let holders = [const { AtomicU8::new(0) }; 2];
+        let take = || {
+            for round in 0..2000 {
+                let place = round % holders.len();
+                if let Some(reserved) = cells.reserve(&format!("cell{place}")).unwrap() {
+                    assert_eq!(holders[place].fetch_add(1, Ordering::SeqCst), 0);
+                    holders[place].fetch_sub(1, Ordering::SeqCst);
+                    drop(reserved);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            (0..4).for_each(|_| {
+                scope.spawn(take);
+            });
+        });
     }
 
     /// Each writer has the folder open on its own, as processes have.
