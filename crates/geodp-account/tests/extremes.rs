@@ -46,6 +46,28 @@ fn every_corner_has_an_answer() {
     }
 }
 
+/// Steps of next to no noise with tests of ordinary noise between them, as SUR has: the answer is that of the steps,
+/// and a little more. (The window for both once asked for a hundred million waves.)
+#[test]
+fn little_noise_composes_with_ordinary_noise() {
+    let rate = 128.0 / 60_000.0;
+    for (sigma, steps) in [(7.8125e-5, 79), (7.8125e-5, 869), (7.8125e-5, 7_813), (7.8125e-3, 869)]
+    {
+        let epsilon = |tested: bool| {
+            let mut accountant = PldAccountant::new(Adjacency::AddRemove);
+            accountant.compose(&Event::sampled_gaussian(rate, sigma), steps).unwrap();
+            if tested {
+                accountant.compose(&Event::sampled_gaussian(2.0 * rate, 1.0), steps).unwrap();
+            }
+            accountant.epsilon(0.999e-5).unwrap()
+        };
+        let (alone, both) = (epsilon(false), epsilon(true));
+        let name = format!("sigma {sigma}, {steps} steps: {alone} alone, {both} with tests");
+        assert!(both.upper.is_finite() && both.upper >= alone.lower, "{name}");
+        assert!(both.upper <= 1.05 * alone.upper, "{name}");
+    }
+}
+
 #[test]
 fn large_epsilons_stay_tight() {
     let mut accountant = PldAccountant::new(Adjacency::AddRemove);

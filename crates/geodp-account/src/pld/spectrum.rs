@@ -80,9 +80,11 @@ pub(super) fn sum_masses(
         let pays = |highest: &usize| *highest < wanted / 2 && highest * cells <= MOST_TERMS;
         return sum_waves(parts, first, wanted, highest.filter(pays)?, weights);
     }
+    // However long the window is, its waves may cost no more than the longest transform.
+    let affordable = wanted.min(MOST_POINTS) as f64;
     match highest {
         Some(highest)
-            if highest < wanted / 2 && TERM_COST * (highest * cells) as f64 <= wanted as f64 =>
+            if highest < wanted / 2 && TERM_COST * (highest * cells) as f64 <= affordable =>
         {
             sum_waves(parts, first, wanted, highest, weights)
         }
@@ -328,6 +330,9 @@ mod tests {
         let masses = |wanted| sum_masses(&[part(2.0)], 0, wanted, (1.0, 1e-3));
         assert!(masses(1 << 12).is_some());
         assert!(masses(MOST_POINTS + 1).is_none());
+        // Nor tens of millions of waves, although a transform would have taken longer.
+        assert!(sum_masses(&[part(2000.0)], 0, 1 << 30, (1.0, 1e-3)).is_none());
+        assert!(sum_masses(&[part(2000.0)], 0, 1 << 23, (1.0, 1e-3)).is_some());
     }
 
     /// Waves and points give the same sums above any node, within both bounds.
