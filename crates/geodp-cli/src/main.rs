@@ -9,6 +9,7 @@ mod output;
 mod commands;
 mod failure;
 mod interrupt;
+mod pool;
 mod progress;
 mod stdin;
 mod summary;

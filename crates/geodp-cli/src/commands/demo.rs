@@ -4,9 +4,9 @@
 //! About a minute on two cores. Ends with a table: accuracy, ε and which kind it is, samples/s, and
 //! where the report pages are.
 
-use crate::commands::train::in_pool;
 use crate::failure::classify;
 use crate::interrupt;
+use crate::pool::in_pool;
 use crate::progress::TrainingBar;
 use geodp::run::{Ended, Finished, Run};
 use geodp::watch::Silent;

@@ -1,8 +1,8 @@
 //! `geodp lab`: the paper's figures and tables, run again.
 
-use crate::commands::train::in_pool;
 use crate::failure::bad_input;
 use crate::interrupt;
+use crate::pool::in_pool;
 use geodp_data::default_data_dir;
 use geodp_lab::{AnyExperiment, Cell, CellObserver, Error, Options, Size, Store};
 use geodp_report::format;

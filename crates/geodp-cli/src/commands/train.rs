@@ -2,6 +2,7 @@
 
 use crate::commands::settings::Settings;
 use crate::failure::{Stopped, bad_input, classify};
+use crate::pool::in_pool;
 use crate::progress::{FeatureBar, TrainingBar};
 use crate::{interrupt, summary};
 use geodp::run::{Ended, Run};
@@ -120,17 +121,3 @@ pub(crate) fn next_folder(name: &str) -> anyhow::Result<PathBuf> {
         .find(|folder| !folder.exists())
         .ok_or_else(|| crate::failure::bad_input("runs/ is full; give a folder with --out"))
 }
-
-/// Runs `work` as one of the threads of a pool of this many, or of as many as there are cores. From outside of a pool
-/// every parallel part of a step would be handed to a sleeping thread, and small steps take half as long again.
-pub(crate) fn in_pool<T: Send>(
-    threads: Option<u64>,
-    work: impl FnOnce() -> T + Send,
-) -> anyhow::Result<T> {
-    let threads = threads.unwrap_or(AS_MANY_AS_CORES) as usize;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-    Ok(pool.install(work))
-}
-
-/// What rayon takes for the number of cores, or of `RAYON_NUM_THREADS`.
-const AS_MANY_AS_CORES: u64 = 0;

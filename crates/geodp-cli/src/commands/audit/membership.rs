@@ -1,9 +1,9 @@
 //! `geodp audit membership`: which of a model's records could be told to be its members.
 
 use super::{audit_error, bar, print_json, seed_of, stopped_or, write_results};
-use crate::commands::train::in_pool;
 use crate::failure::{bad_input, classify};
 use crate::interrupt;
+use crate::pool::in_pool;
 use geodp::ModelFile;
 use geodp::config::RunConfig;
 use geodp::run::Review;

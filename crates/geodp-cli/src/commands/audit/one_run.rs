@@ -2,9 +2,10 @@
 
 use super::{audit_error, bar, print_json, seed_of, stopped_or, write_results};
 use crate::commands::settings::Settings;
-use crate::commands::train::{in_pool, next_folder};
+use crate::commands::train::next_folder;
 use crate::failure::{bad_input, classify};
 use crate::interrupt;
+use crate::pool::in_pool;
 use geodp::Statement;
 use geodp::config::{Loaded, RunConfig};
 use geodp_account::Claim;
