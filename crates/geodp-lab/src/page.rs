@@ -22,7 +22,7 @@ pub fn draw(store: &Store) -> Result<(), Error> {
     for experiment in catalogue() {
         let drawn = experiment.draw_from(&PageContext { store, labels: &labels })?;
         let missing = drawn.as_ref().map_or(0, |(_, missing)| *missing);
-        let (state, how, versions) = state(&*experiment, missing, store)?;
+        let [state, how, versions] = state(&*experiment, missing, store)?;
         runs = runs.row([experiment.id().to_owned(), state, how, versions]);
         let Some((drawn, _)) = drawn else { continue };
         labels.extend(drawn.figures.iter().cloned());
@@ -82,16 +82,16 @@ fn state(
     experiment: &dyn AnyExperiment,
     missing: usize,
     store: &Store,
-) -> Result<(String, String, String), Error> {
+) -> Result<[String; 3], Error> {
     let Some(settings) = store.settings(experiment.id())? else {
-        return Ok(("not run".into(), String::new(), String::new()));
+        return Ok(["not run".into(), String::new(), String::new()]);
     };
     let state = match missing {
         0 => "complete".to_owned(),
         n => format!("{n} not run"),
     };
     let how = format!("size {}; {}", settings.size, settings.provenance);
-    Ok((state, how, versions(experiment, &Options::of(&settings), store)?))
+    Ok([state, how, versions(experiment, &Options::of(&settings), store)?])
 }
 
 /// `0.2.0: 40 cells, 1 h 5 min`, for each version that made any of the cells that count.
@@ -102,8 +102,7 @@ fn versions(
 ) -> Result<String, Error> {
     let mut made: BTreeMap<String, (usize, f64)> = BTreeMap::new();
     for cell in experiment.cells(options) {
-        let record = store.read(experiment.id(), &cell.key)?;
-        if let Some(record) = record.filter(|record| record.config == cell.config) {
+        if let Some(record) = store.record_of(experiment.id(), &cell)? {
             let (cells, seconds) = made.entry(record.version).or_default();
             *cells += 1;
             *seconds += record.seconds;

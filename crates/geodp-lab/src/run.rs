@@ -24,17 +24,11 @@ pub(crate) fn missing_jobs<E: Experiment>(
     let mut left = Vec::new();
     for job in experiment.jobs(options) {
         let cell = experiment.cell(&job, options);
-        if !is_finished(experiment, &cell, store)? {
+        if store.record_of(experiment.id(), &cell)?.is_none() {
             left.push((job, cell));
         }
     }
     Ok(left)
-}
-
-/// A cell of an older version that measured something else is not this cell.
-fn is_finished<E: Experiment>(experiment: &E, cell: &Cell, store: &Store) -> Result<bool, Error> {
-    let done = store.read(experiment.id(), &cell.key)?;
-    Ok(done.is_some_and(|done| done.config == cell.config))
 }
 
 /// How the look at a missing cell ended.
@@ -93,7 +87,7 @@ impl Runner<'_> {
             return Ok(Look::RunElsewhere);
         };
         // Another may have run it since the list was made.
-        if is_finished(experiment, cell, self.store)? {
+        if self.store.record_of(experiment.id(), cell)?.is_some() {
             return Ok(Look::Finished);
         }
         self.observer.on_cell(cell, number, of);
@@ -123,11 +117,12 @@ mod tests {
     use super::*;
     use crate::experiment::{Drawn, FinishedOf, PageContext};
     use crate::options::Size;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
     use std::sync::atomic::AtomicUsize;
 
-    /// Cells 0 … 19; every one but the first needs the one before it, as a training needs its search.
+    /// Cells up to 19; each but cell 0 needs the one before it, as a training needs its search.
     struct Chain<'a> {
+        first: usize,
         runs: &'a AtomicUsize,
     }
 
@@ -142,7 +137,7 @@ mod tests {
             "a chain"
         }
         fn jobs(&self, _: &Options) -> Vec<usize> {
-            (0..20).collect()
+            (self.first..20).collect()
         }
         fn cell(&self, job: &usize, _: &Options) -> Cell {
             let config = serde_json::json!({ "number": job });
@@ -170,66 +165,37 @@ mod tests {
         fn on_done(&mut self, _: &Cell, _: Duration) {}
     }
 
+    /// Runs what is missing of `chain` under `folder`.
+    fn run(chain: &Chain<'_>, folder: &Path, stop: bool) -> Result<(), Error> {
+        let (store, stop) = (Store::new(folder), AtomicBool::new(stop));
+        let data_dir = PathBuf::new();
+        let options = Options { size: Size::Tiny, seeds: 1, epochs: None, data_dir };
+        let mut runner =
+            Runner { options: &options, store: &store, observer: &mut Deaf, stop: &stop };
+        runner.run_missing(chain)
+    }
+
     /// Every reservation opens its own file, so threads stand for processes.
     #[test]
     fn four_at_once_run_every_cell_once_and_wait_for_what_they_need() {
-        let folder = tempfile::tempdir().unwrap();
-        let (store, stop) = (Store::new(folder.path()), AtomicBool::new(false));
-        let data_dir = PathBuf::new();
-        let options = Options { size: Size::Tiny, seeds: 1, epochs: None, data_dir };
-        let runs = AtomicUsize::new(0);
-        let work = || {
-            let observer = &mut Deaf;
-            let mut runner = Runner { options: &options, store: &store, observer, stop: &stop };
-            runner.run_missing(&Chain { runs: &runs }).unwrap();
-        };
+        let (folder, runs) = (tempfile::tempdir().unwrap(), AtomicUsize::new(0));
         std::thread::scope(|scope| {
-            (0..4).for_each(|_| {
-                scope.spawn(work);
-            });
+            for _ in 0..4 {
+                scope
+                    .spawn(|| run(&Chain { first: 0, runs: &runs }, folder.path(), false).unwrap());
+            }
         });
         assert_eq!(runs.load(Ordering::Relaxed), 20);
-        let left = missing_jobs(&Chain { runs: &runs }, &options, &store).unwrap();
-        assert!(left.is_empty());
+        run(&Chain { first: 0, runs: &runs }, folder.path(), false).unwrap();
+        assert_eq!(runs.load(Ordering::Relaxed), 20, "what is finished is not run again");
     }
 
     #[test]
     fn what_nobody_will_run_is_an_error_and_a_stop_is_obeyed() {
-        /// Lacks its first cell for ever.
-        struct Headless<'a>(Chain<'a>);
-        impl Experiment for Headless<'_> {
-            type Job = usize;
-            type Result = usize;
-            fn id(&self) -> &'static str {
-                "chain"
-            }
-            fn title(&self) -> &'static str {
-                "a chain without its head"
-            }
-            fn jobs(&self, options: &Options) -> Vec<usize> {
-                self.0.jobs(options).split_off(1)
-            }
-            fn cell(&self, job: &usize, options: &Options) -> Cell {
-                self.0.cell(job, options)
-            }
-            fn run(&self, job: &usize, context: &mut CellContext<'_>) -> Result<usize, Error> {
-                self.0.run(job, context)
-            }
-            fn draw(&self, _: &FinishedOf<Self>, _: &PageContext<'_>) -> Result<Drawn, Error> {
-                Ok(Drawn::new("nothing"))
-            }
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let (store, runs) = (Store::new(folder.path()), AtomicUsize::new(0));
-        let data_dir = PathBuf::new();
-        let options = Options { size: Size::Tiny, seeds: 1, epochs: None, data_dir };
-        let run = |stop: &AtomicBool| {
-            let observer = &mut Deaf;
-            let mut runner = Runner { options: &options, store: &store, observer, stop };
-            runner.run_missing(&Headless(Chain { runs: &runs }))
-        };
-        assert!(matches!(run(&AtomicBool::new(false)), Err(Error::Missing { .. })));
-        assert!(matches!(run(&AtomicBool::new(true)), Err(Error::Interrupted)));
+        let (folder, runs) = (tempfile::tempdir().unwrap(), AtomicUsize::new(0));
+        let headless = Chain { first: 1, runs: &runs };
+        assert!(matches!(run(&headless, folder.path(), false), Err(Error::Missing { .. })));
+        assert!(matches!(run(&headless, folder.path(), true), Err(Error::Interrupted)));
         assert_eq!(runs.load(Ordering::Relaxed), 0);
     }
 }

@@ -5,7 +5,7 @@
 //! the cells says how the experiment was run; cells of other settings are never mixed in, and a cell
 //! whose config is not the job's own (made by another version) does not count as that job's.
 
-use crate::experiment::{Experiment, Finished};
+use crate::experiment::{Cell, Experiment, Finished};
 use crate::options::{Options, Size};
 use crate::{Error, experiment};
 use geodp_audit::cells::{Cells, Reservation};
@@ -119,6 +119,15 @@ impl Store {
         Ok(self.cells(experiment).read(key)?)
     }
 
+    /// The record of a cell, if it is finished. A file of another config is of a version that measured something
+    /// else, and not this cell.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn record_of(&self, experiment: &str, cell: &Cell) -> Result<Option<Record>, Error> {
+        Ok(self.read(experiment, &cell.key)?.filter(|record| record.config == cell.config))
+    }
+
     /// Keeps a finished cell.
     ///
     /// # Errors
@@ -147,10 +156,7 @@ impl Store {
         options: &Options,
     ) -> Result<Option<E::Result>, Error> {
         let wanted = experiment.cell(job, options);
-        let record = self.read(experiment.id(), &wanted.key)?;
-        let Some(record) = record.filter(|record| record.config == wanted.config) else {
-            return Ok(None);
-        };
+        let Some(record) = self.record_of(experiment.id(), &wanted)? else { return Ok(None) };
         let damaged = |error: serde_json::Error| Error::DamagedCell {
             path: self.cells(experiment.id()).path(&wanted.key),
             reason: error.to_string(),
