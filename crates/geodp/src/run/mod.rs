@@ -144,7 +144,9 @@ impl<E: Engine> Run<E> {
     /// Trains to the end of the plan, or until `stop` is set (then to the end of a step).
     ///
     /// `watch` sees every step once, however often the run is killed and resumed; `observer` hears
-    /// how it goes. [`Silent`](crate::watch::Silent) is both and does neither.
+    /// how it goes. [`Silent`](crate::watch::Silent) is both and does neither. Called from a thread of a rayon pool
+    /// (`pool.install`), small steps do not wait for another thread to wake; it is left to the caller, because
+    /// watch and observer need not be `Send`.
     ///
     /// # Errors
     /// A failed write, a diverging training, a failing engine or watch. Nothing is lost: the run can
