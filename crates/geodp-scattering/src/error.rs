@@ -1,5 +1,7 @@
 //! What cannot be transformed.
 
+use crate::Level;
+
 /// Sizes that have no transform.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -13,6 +15,12 @@ pub enum ScatteringError {
         height: usize,
         /// Columns of the image.
         width: usize,
+    },
+    /// A version whose instructions this machine lacks.
+    #[error("this machine cannot run the version {level:?}; Level::available() lists those it can")]
+    NotOfThisMachine {
+        /// The version asked for.
+        level: Level,
     },
     /// The groups of the normalisation do not divide the channels.
     #[error(

@@ -12,7 +12,7 @@ const COLUMNS: usize = 16;
 
 /// Which compiled version runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Level {
+pub enum Level {
     /// What every CPU of the target has.
     Portable,
     /// Eight lanes in one register.
@@ -25,7 +25,7 @@ pub(crate) enum Level {
 
 impl Level {
     /// All that this machine can run, the best last.
-    pub(crate) fn available() -> Vec<Self> {
+    pub fn available() -> Vec<Self> {
         #[allow(unused_mut, reason = "other architectures add nothing")]
         let mut levels = vec![Level::Portable];
         #[cfg(target_arch = "x86_64")]

@@ -36,5 +36,6 @@ mod x86;
 
 pub use error::ScatteringError;
 pub use group_norm::{check_groups, group_norm};
+pub use level::Level;
 pub use matrices::{Axis, Matrices, Matrix};
 pub use scattering::{Scattering, Scratch};
