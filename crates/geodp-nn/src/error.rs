@@ -1,5 +1,7 @@
 //! What can go wrong, each with the values that tell why.
 
+use crate::InstructionSet;
+
 /// Why a network could not be built or a batch not be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -17,6 +19,9 @@ pub enum Error {
     /// The network as a whole makes no sense.
     #[error("network: {0}")]
     Network(String),
+    /// Instructions that this machine lacks.
+    #[error("this machine has no {0:?}; InstructionSet::available() lists what it has")]
+    NotOfThisMachine(InstructionSet),
     /// A slice has the wrong length.
     #[error("{what} has {actual} values, but {expected} are needed")]
     Length {

@@ -43,6 +43,7 @@ pub use layers::residual::ResidualSpec;
 pub use network::{BatchOutcome, Evaluation, Network, mean_loss};
 pub use parameter::Parameter;
 pub use presets::ResnetSpec;
+pub use simd::InstructionSet;
 pub use spec::NetworkSpec;
 pub use split_mix::{SplitMix64, permutation};
 

@@ -9,14 +9,12 @@ use crate::passes::batch::{Execute, Passes};
 use crate::passes::exact::{ExactBatch, ExactGoal};
 use crate::passes::{Goal, Pass};
 use crate::simd::portable::Portable;
-use crate::simd::{Isa, Vector, Wide};
+use crate::simd::{InstructionSet, Vector, Wide};
 #[cfg(target_arch = "x86_64")]
 use crate::simd::{avx2::F32x8, avx512::F32x16};
 use crate::spec::NetworkSpec;
 
 mod outcome;
-#[cfg(test)]
-mod tests;
 mod units;
 
 pub use outcome::{BatchOutcome, Evaluation, mean_loss};
@@ -43,17 +41,24 @@ impl NetworkSpec {
     /// [`Error::Layer`] names the first layer that does not fit; [`Error::Network`] says what is
     /// wrong with the whole.
     pub fn build(&self) -> Result<Network, Error> {
-        self.build_for(Isa::detect())
+        self.build_for(InstructionSet::detect())
     }
 
-    pub(crate) fn build_for(&self, isa: Isa) -> Result<Network, Error> {
+    /// The same for one instruction set of this machine: for comparing them.
+    ///
+    /// # Errors
+    /// Those of [`build`](Self::build), and [`Error::NotOfThisMachine`].
+    pub fn build_for(&self, instructions: InstructionSet) -> Result<Network, Error> {
+        if !InstructionSet::available().contains(&instructions) {
+            return Err(Error::NotOfThisMachine(instructions));
+        }
         let layout = Layout::new(self)?;
-        let passes = match isa {
-            Isa::Portable => passes::<Portable>(&layout),
+        let passes = match instructions {
+            InstructionSet::Portable => passes::<Portable>(&layout),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => passes::<F32x8>(&layout),
+            InstructionSet::Avx2 => passes::<F32x8>(&layout),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => passes::<F32x16>(&layout),
+            InstructionSet::Avx512 => passes::<F32x16>(&layout),
         };
         Ok(Network { layout, passes })
     }

@@ -6,5 +6,6 @@ mod description;
 mod exact;
 mod golden;
 mod gradients;
+mod instruction_sets;
 mod regression;
 mod units;

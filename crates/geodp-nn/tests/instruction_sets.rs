@@ -1,12 +1,9 @@
 //! Every instruction set, and every way of storing inputs, gives what plain Rust on copies gives.
 
-use super::*;
-use crate::StoredInput;
-use crate::layers::LayerSpec;
-use crate::layers::conv2d::Conv2dSpec;
-use crate::layers::linear::LinearSpec;
-use crate::layers::residual::ResidualSpec;
-use crate::presets::ResnetSpec;
+use geodp_nn::{
+    Conv2dSpec, Grid, InstructionSet, LayerSpec, LinearSpec, NetworkSpec, ResidualSpec, ResnetSpec,
+    Samples, StoredInput,
+};
 
 struct Waves(usize);
 
@@ -91,8 +88,8 @@ fn exact_trainings_have_the_same_bits_everywhere() {
             seen.extend(probabilities.iter().map(|p| p.to_bits()));
             (seen, sum, looked.unwrap())
         };
-        let expected = run(Isa::Portable);
-        for isa in Isa::available() {
+        let expected = run(InstructionSet::Portable);
+        for isa in InstructionSet::available() {
             assert!(run(isa) == expected, "{isa:?} differs from plain Rust: {spec:?}");
         }
     }
@@ -129,8 +126,8 @@ fn convolutions_have_the_same_bits_everywhere() {
             let outcome = network.exact_sum(&weights, &samples, &batch, &clip, grid, &mut sum);
             (sum, outcome.unwrap())
         };
-        let expected = run(Isa::Portable);
-        for isa in Isa::available() {
+        let expected = run(InstructionSet::Portable);
+        for isa in InstructionSet::available() {
             assert!(run(isa) == expected, "{isa:?}: kernel {kernel}, {stride}, {padding}");
         }
     }
@@ -203,8 +200,8 @@ fn stored_inputs_are_those_that_copying_gives() {
             let outcome = network.exact_sum(&weights, &samples, &batch, &clip, grid, &mut sum);
             (sum, outcome.unwrap())
         };
-        let expected = run(Isa::Portable, By::Copy);
-        for isa in Isa::available() {
+        let expected = run(InstructionSet::Portable, By::Copy);
+        for isa in InstructionSet::available() {
             for by in [By::Copy, By::Floats, By::Bytes, By::Turns] {
                 assert!(run(isa, by) == expected, "{isa:?}, {}: {spec:?}", by as u8);
             }
@@ -226,9 +223,9 @@ fn instruction_sets_agree() {
             let outcome = network.clipped_sum(&weights, &samples, &batch, &clip, &mut sum).unwrap();
             (sum, outcome)
         };
-        let (expected, outcome) = run(Isa::Portable);
+        let (expected, outcome) = run(InstructionSet::Portable);
         let norm = expected.iter().map(|x| x * x).sum::<f32>().sqrt();
-        for isa in Isa::available() {
+        for isa in InstructionSet::available() {
             let (sum, other) = run(isa);
             let off = sum.iter().zip(&expected).map(|(a, b)| (a - b).powi(2)).sum::<f32>().sqrt();
             assert!(off <= 1e-5 * norm, "{isa:?}: off by {off} of {norm}");

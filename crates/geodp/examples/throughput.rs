@@ -4,10 +4,11 @@
 //! A private step is everything DP-SGD does in exact arithmetic, the default of training: forward,
 //! backward, per-sample norms, clipping, the sum in integers, secure rounded noise, update; `--floating`
 //! does the same in floating point. Without `--private` it is the plain gradient and the update. A model
-//! is the name of one of ours or a file that describes one.
+//! is the name of one of ours or a file that describes one. `--instructions avx2` (portable, avx512) takes
+//! others than the best that this machine has.
 
 use geodp_mechanism::{Clip, ExactGaussian, Gaussian, NoiseSource, Perturb, PerturbSum};
-use geodp_nn::{Grid, Network, NetworkSpec, ResnetSpec, Samples, StoredInput};
+use geodp_nn::{Grid, InstructionSet, Network, NetworkSpec, ResnetSpec, Samples, StoredInput};
 use std::time::Instant;
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
@@ -108,6 +109,14 @@ fn spec_of(model: &str) -> Result<NetworkSpec, AnyError> {
     })
 }
 
+/// An instruction set of this machine by its name.
+fn instructions_of(name: &str) -> Result<InstructionSet, AnyError> {
+    let named = |set: &InstructionSet| format!("{set:?}").eq_ignore_ascii_case(name);
+    let available = InstructionSet::available();
+    let found = available.iter().copied().find(named);
+    found.ok_or_else(|| format!("no instructions {name}; this machine has {available:?}").into())
+}
+
 /// What a step does beside the gradient.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -118,7 +127,7 @@ enum Kind {
 
 fn main() -> Result<(), AnyError> {
     let (mut model, mut batch, mut seconds) = ("cnn".to_owned(), 1024, 3.0);
-    let (mut kind, mut threads) = (Kind::Plain, 0);
+    let (mut kind, mut threads, mut instructions) = (Kind::Plain, 0, None);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
@@ -127,6 +136,7 @@ fn main() -> Result<(), AnyError> {
             "--batch" => batch = value()?.parse::<usize>()?,
             "--seconds" => seconds = value()?.parse::<f64>()?,
             "--threads" => threads = value()?.parse::<usize>()?,
+            "--instructions" => instructions = Some(instructions_of(&value()?)?),
             "--private" => kind = Kind::Exact,
             "--floating" => kind = Kind::Floating,
             other => return Err(format!("unknown argument {other}").into()),
@@ -134,7 +144,7 @@ fn main() -> Result<(), AnyError> {
     }
     let spec = spec_of(&model)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-    let network = spec.build()?;
+    let network = instructions.map_or_else(|| spec.build(), |set| spec.build_for(set))?;
     let data = Synthetic::new(&spec, &network, batch);
     let (mean, best) = pool.install(|| measure(&network, &data, batch, seconds, kind))?;
     let rate = batch as f64 / mean;

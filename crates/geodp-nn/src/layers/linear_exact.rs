@@ -233,7 +233,7 @@ mod tests {
     use super::{Factors, groups};
     use crate::simd::portable::Portable;
     #[cfg(target_arch = "x86_64")]
-    use crate::simd::{Isa, avx2::F32x8, avx512::F32x16};
+    use crate::simd::{InstructionSet, avx2::F32x8, avx512::F32x16};
 
     #[test]
     fn groups_never_overflow_and_cover_every_step() {
@@ -272,14 +272,14 @@ mod tests {
             factors.multiply::<Portable>(&mut sum);
             assert_eq!(sum, expected);
             #[cfg(target_arch = "x86_64")]
-            if Isa::available().contains(&Isa::Avx2) {
+            if InstructionSet::available().contains(&InstructionSet::Avx2) {
                 sum.fill(0);
                 factors.records = records;
                 factors.multiply::<F32x8>(&mut sum);
                 assert_eq!(sum, expected);
             }
             #[cfg(target_arch = "x86_64")]
-            if Isa::available().contains(&Isa::Avx512) {
+            if InstructionSet::available().contains(&InstructionSet::Avx512) {
                 sum.fill(0);
                 factors.records = records;
                 factors.multiply::<F32x16>(&mut sum);

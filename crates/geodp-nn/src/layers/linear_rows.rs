@@ -202,7 +202,7 @@ mod tests {
     use crate::simd::Wide;
     use crate::simd::portable::Portable;
     #[cfg(target_arch = "x86_64")]
-    use crate::simd::{Isa, avx2::F32x8, avx512::F32x16};
+    use crate::simd::{InstructionSet, avx2::F32x8, avx512::F32x16};
 
     /// Against plain sums; `size` is that of the largest factors.
     fn check<V: Vector>(inputs: usize, outputs: usize, records: usize, size: f32) {
@@ -246,11 +246,11 @@ mod tests {
                 check::<Portable>(inputs, outputs, records, size);
                 check::<Wide<Portable>>(inputs, outputs, 4 * records - 1, size);
                 #[cfg(target_arch = "x86_64")]
-                if Isa::available().contains(&Isa::Avx2) {
+                if InstructionSet::available().contains(&InstructionSet::Avx2) {
                     check::<Wide<F32x8>>(inputs, outputs, 4 * records - 1, size);
                 }
                 #[cfg(target_arch = "x86_64")]
-                if Isa::available().contains(&Isa::Avx512) {
+                if InstructionSet::available().contains(&InstructionSet::Avx512) {
                     check::<Wide<F32x16>>(inputs, outputs, 8 * records - 1, size);
                 }
             }

@@ -129,25 +129,27 @@ pub(crate) fn sum_of_squares<V: Vector>(values: &[V]) -> V::Sums {
     V::sums_add(V::sums_add(sums[0], sums[1]), V::sums_add(sums[2], sums[3]))
 }
 
-/// Instruction sets that have a [`Vector`].
+/// Instruction sets that the engine is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Isa {
+pub enum InstructionSet {
     /// Plain Rust; what the others are tested against.
     Portable,
+    /// AVX2 with fused multiply-adds.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// AVX-512 with its F, BW, DQ and VL parts.
     #[cfg(target_arch = "x86_64")]
     Avx512,
 }
 
-impl Isa {
+impl InstructionSet {
     /// The best of this machine.
     pub(crate) fn detect() -> Self {
         Self::available().pop().unwrap_or(Self::Portable)
     }
 
     /// All that this machine can run, the best last.
-    pub(crate) fn available() -> Vec<Self> {
+    pub fn available() -> Vec<Self> {
         #[allow(unused_mut, reason = "other architectures add nothing")]
         let mut found = vec![Self::Portable];
         #[cfg(target_arch = "x86_64")]
