@@ -9,6 +9,7 @@
 //! not know the key. A seeded source is for experiments: whoever knows the seed knows the noise.
 
 mod coins;
+mod words;
 
 pub use coins::{Coins, most_left_over};
 

@@ -13,6 +13,7 @@
 //! adds up to over one selection.
 
 use super::Stream;
+use super::words::Words;
 use crate::exact::fixed::Fixed;
 
 /// The chance of a record, and the quickest way of tossing for many.
@@ -52,9 +53,10 @@ impl Coins {
     pub fn select(&self, stream: &mut Stream, batch: &mut Vec<u32>) {
         match (self.threshold, &self.gaps) {
             (None, _) => batch.extend(0..self.records),
-            (Some(_), Some(gaps)) => gaps.select(stream, self.records, batch),
+            (Some(_), Some(gaps)) => gaps.select(&mut Words::new(stream), self.records, batch),
             (Some(threshold), None) => {
-                batch.extend((0..self.records).filter(|_| stream.word() < threshold));
+                let mut words = Words::new(stream);
+                batch.extend((0..self.records).filter(|_| words.word() < threshold));
             }
         }
     }
@@ -106,10 +108,10 @@ impl Gaps {
         Self { ones, beyond: fraction(power) }
     }
 
-    fn select(&self, stream: &mut Stream, records: u32, batch: &mut Vec<u32>) {
+    fn select(&self, words: &mut Words<'_>, records: u32, batch: &mut Vec<u32>) {
         let mut next = 0;
         loop {
-            next += match self.gap(stream) {
+            next += match self.gap(words) {
                 Some(gap) => gap,
                 None => return,
             };
@@ -122,11 +124,11 @@ impl Gaps {
     }
 
     /// The number of records passed over; `None` where it is beyond all of them.
-    fn gap(&self, stream: &mut Stream) -> Option<u64> {
-        if falls_below(stream, self.beyond) {
+    fn gap(&self, words: &mut Words<'_>) -> Option<u64> {
+        if falls_below(words, self.beyond) {
             return None;
         }
-        let bit = |(j, &one): (usize, &u128)| u64::from(falls_below(stream, one)) << j;
+        let bit = |(j, &one): (usize, &u128)| u64::from(falls_below(words, one)) << j;
         Some(self.ones.iter().enumerate().map(bit).sum())
     }
 }
@@ -140,10 +142,10 @@ fn fraction(value: Fixed) -> u128 {
 }
 
 /// A coin of this chance.
-fn falls_below(stream: &mut Stream, chance: u128) -> bool {
+fn falls_below(words: &mut Words<'_>, chance: u128) -> bool {
     let (high, low) = ((chance >> 64) as u64, chance as u64);
-    let word = stream.word();
-    word < high || word == high && stream.word() < low
+    let word = words.word();
+    word < high || word == high && words.word() < low
 }
 
 #[cfg(test)]
@@ -194,7 +196,7 @@ mod tests {
         let (mut stream, mut batch) = (stream(0), Vec::new());
         for _ in 0..draws {
             batch.clear();
-            gaps.select(&mut stream, 4, &mut batch);
+            gaps.select(&mut Words::new(&mut stream), 4, &mut batch);
             assert!(batch.is_sorted_by(|a, b| a < b));
             counts[batch.iter().fold(0, |set, record| set | 1 << record)] += 1.0;
         }
@@ -232,8 +234,8 @@ mod tests {
         let mut first = stream(2);
         let (word, next) = (first.word(), first.word());
         let chance = |low: u64| u128::from(word) << 64 | u128::from(low);
-        assert!(!falls_below(&mut stream(2), chance(next)));
-        assert!(falls_below(&mut stream(2), chance(next + 1)));
+        assert!(!falls_below(&mut Words::new(&mut stream(2)), chance(next)));
+        assert!(falls_below(&mut Words::new(&mut stream(2)), chance(next + 1)));
     }
 
     #[test]
