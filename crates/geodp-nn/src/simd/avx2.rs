@@ -103,6 +103,43 @@ impl Vector for F32x8 {
             *out = Self::load(&values);
         }
     }
+    const TRANSPOSES_BYTES: bool = true;
+    /// Eight columns at a time, as bytes; the last eight overlap those before where eight do not divide them.
+    #[inline(always)]
+    fn transpose_bytes(rows: &[&[u8]], (a, b): (f32, f32), step: usize, out: &mut [Self]) {
+        let rows: &[&[u8]; 8] = rows.first_chunk().expect("a row for each lane");
+        let columns = out.len().div_ceil(step);
+        let (a, b) = (Self::splat(a), Self::splat(b));
+        let whole = (0..columns / 8).map(|eight| 8 * eight);
+        for at in whole.chain((!columns.is_multiple_of(8)).then(|| columns - 8)) {
+            let row = |lane: usize| -> i64 {
+                i64::from_le_bytes(*rows[lane][at..].first_chunk().expect("rows are long enough"))
+            };
+            let pairs = intrinsic!({
+                let pair = |lane| {
+                    let (a, b) = (_mm_cvtsi64_si128(row(lane)), _mm_cvtsi64_si128(row(lane + 1)));
+                    _mm_unpacklo_epi8(a, b)
+                };
+                let (a0, a1, a2, a3) = (pair(0), pair(2), pair(4), pair(6));
+                let (b0, b1) = (_mm_unpacklo_epi16(a0, a1), _mm_unpackhi_epi16(a0, a1));
+                let (b2, b3) = (_mm_unpacklo_epi16(a2, a3), _mm_unpackhi_epi16(a2, a3));
+                // Two columns in each.
+                [
+                    _mm_unpacklo_epi32(b0, b2),
+                    _mm_unpackhi_epi32(b0, b2),
+                    _mm_unpacklo_epi32(b1, b3),
+                    _mm_unpackhi_epi32(b1, b3),
+                ]
+            });
+            let float = |bytes| Self(intrinsic!(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes))));
+            let out = &mut out[at * step..];
+            for (pair, bytes) in pairs.into_iter().enumerate() {
+                let second = intrinsic!(_mm_unpackhi_epi64(bytes, bytes));
+                out[2 * pair * step] = float(bytes).mul(a).add(b);
+                out[(2 * pair + 1) * step] = float(second).mul(a).add(b);
+            }
+        }
+    }
     #[inline(always)]
     fn add(self, other: Self) -> Self {
         Self(intrinsic!(_mm256_add_ps(self.0, other.0)))
