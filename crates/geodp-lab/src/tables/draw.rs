@@ -270,7 +270,8 @@ fn bars(table: &Table, sigma: f64, lines: &[&Line]) -> Bars {
         };
         format!("{}, B = {}{beta}", method.name(), method.batch).replace("β = β*", "β*")
     });
-    let title = format!("Test accuracy at σ = {sigma}: {}", table.short());
+    let protocol = table.protocol.name().replace('-', " ");
+    let title = format!("Test accuracy at σ = {sigma}, {protocol}: {}", table.short());
     let here = lines.iter().map(|line| match line.mean() {
         Some(mean) if line.accuracies.len() > 1 => {
             Estimate::plus_minus(mean, crate::stats::std_dev(&line.accuracies))
