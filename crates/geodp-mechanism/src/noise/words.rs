@@ -21,9 +21,8 @@ pub(super) struct Words<'a> {
 
 impl<'a> Words<'a> {
     pub(super) fn new(stream: &'a mut Stream) -> Self {
-        let start = stream.cipher.get_word_pos();
-        let mut reader =
-            Self { stream, level: Level::best(), words: [0; 8 * BLOCK], start, used: 0 };
+        let level = Level::best();
+        let mut reader = Self { stream, level, words: [0; 8 * BLOCK], start: 0, used: 0 };
         reader.fill();
         reader
     }

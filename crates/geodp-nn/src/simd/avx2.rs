@@ -1,6 +1,6 @@
 //! Eight samples in one AVX register.
 //!
-//! Unsafe is confined to the intrinsics: this type is reached only through [`super::InstructionSet::detect`],
+//! Unsafe is confined to the intrinsics: this type is reached only through [`super::InstructionSet::available`],
 //! which has seen `avx2` and `fma`. Its safe twin is [`super::portable::Portable`].
 #![allow(unsafe_code, reason = "vector intrinsics")]
 

@@ -1,4 +1,4 @@
-//! Sixteen samples in one AVX-512 register; otherwise as [`super::avx2`]. [`super::InstructionSet::detect`] has seen
+//! Sixteen samples in one AVX-512 register; otherwise as [`super::avx2`]. [`super::InstructionSet::available`] has seen
 //! `avx512f`, `bw`, `dq` and `vl`, which all but the first such CPUs have.
 #![allow(unsafe_code, reason = "vector intrinsics")]
 
