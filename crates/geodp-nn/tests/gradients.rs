@@ -117,6 +117,26 @@ fn convolutions_of_every_tile() {
     }
 }
 
+/// Layers wide enough for tiles, of every size that tiles leave over, in every padding.
+#[test]
+fn wide_convolutions_by_tiles() {
+    for (height, width) in [(8, 8), (4, 3), (5, 9), (10, 7), (1, 2), (13, 4)] {
+        for padding in 0..=2 {
+            if padding == 0 && height.min(width) < 3 {
+                continue;
+            }
+            let layers = vec![
+                conv(33, 1, 1, 0, true),
+                LayerSpec::Tanh,
+                conv(35, 3, 1, padding, padding != 1),
+                LayerSpec::Tanh,
+                conv(32, 3, 1, 2, true),
+            ];
+            check(&images(1, height, width, layers), 25, (height * 10 + padding) as u64);
+        }
+    }
+}
+
 #[test]
 fn pools() {
     for (kernel, stride) in [(2, None), (3, None), (3, Some(2)), (2, Some(1)), (2, Some(3))] {

@@ -36,7 +36,7 @@ fn wide(shared: bool) -> NetworkSpec {
     spec
 }
 
-fn specs() -> [NetworkSpec; 6] {
+fn specs() -> [NetworkSpec; 7] {
     let resnet = ResnetSpec {
         input: [3, 17, 16],
         stem: 5,
@@ -46,7 +46,27 @@ fn specs() -> [NetworkSpec; 6] {
     };
     let mut tanh = NetworkSpec::mlp(50, &[33, 9], 3);
     tanh.layers[1] = LayerSpec::Tanh;
+    // Wide enough for tiles, of which some reach beyond their planes.
+    let conv = |outputs, kernel, padding| {
+        let (name, stride, bias) = (None, 1, true);
+        LayerSpec::Conv2d(Conv2dSpec { name, outputs, kernel, stride, padding, bias })
+    };
+    let tiles = NetworkSpec {
+        input: vec![2, 9, 7],
+        layers: vec![
+            conv(33, 1, 0),
+            LayerSpec::Tanh,
+            conv(37, 3, 1),
+            conv(32, 3, 2),
+            LayerSpec::Flatten,
+        ]
+        .into_iter()
+        .chain(NetworkSpec::logistic(1, 3).layers)
+        .collect(),
+        ..NetworkSpec::cnn()
+    };
     [
+        tiles,
         NetworkSpec::logistic(50, 2),
         tanh,
         NetworkSpec::logistic(31, 4),

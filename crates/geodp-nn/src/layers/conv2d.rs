@@ -5,11 +5,14 @@
 //! stride 1, so no multiplication with an inserted zero is done. Per-sample dW: `conv2d_gradient`.
 //! Padding is a copy of the source with zero columns beside it, of x a band of rows at a time so that it
 //! stays in the cache; rows need none, and the gradient of the weights needs no padding at all.
-//! Packed: forward weights, bias (zeros without), the weights of each phase.
+//! Wide layers of kernels 3×3 and stride 1 go by tiles instead ([`super::winograd`]), which skips most multiplications.
+//! Packed: forward weights, bias (zeros without), the weights of each phase; those of tiles in the same order.
 
 use super::conv2d_gradient::{bias_gradient, weight_gradient};
 use super::correlate::Correlation;
 use super::parts::even_parts;
+use super::winograd::{Planes, Winograd};
+use super::winograd_gradient;
 use super::{AnyLayer, Backward, Describe, Forward, Layer};
 use crate::error::Error;
 use crate::layout::{Builder, LARGEST, Place, Value};
@@ -89,6 +92,15 @@ pub(crate) struct Conv2d {
     x_padding: (usize, usize),
     dy_padding: (usize, usize),
     phases: Vec<(Correlation, [usize; 2])>,
+    /// In place of the above, where that is quicker.
+    tiles: Option<Tiles>,
+}
+
+/// A convolution by tiles, forward and to the input.
+#[derive(Debug)]
+struct Tiles {
+    forward: Winograd,
+    to_input: Winograd,
 }
 
 /// What a convolution is, as PyTorch names it.
@@ -115,6 +127,33 @@ impl ConvShape {
 
     pub(crate) fn weights(&self) -> usize {
         self.outputs * self.channels * self.kernel * self.kernel
+    }
+
+    /// Planes of x.
+    pub(crate) fn source(&self) -> Planes {
+        Planes { height: self.height, width: self.width }
+    }
+
+    /// Planes of y.
+    pub(crate) fn target(&self) -> Planes {
+        Planes { height: self.out_height(), width: self.out_width() }
+    }
+
+    /// How tiles do it, if they can and it pays.
+    fn tiles(&self) -> Option<Tiles> {
+        let &Self { channels, outputs, padding, .. } = self;
+        let fits = self.kernel == 3 && self.stride == 1 && padding <= 2;
+        let (source, target) = (self.source(), self.target());
+        (fits && Winograd::pays(channels, outputs)).then_some(Tiles {
+            forward: Winograd { channels, outputs, source, target, padding },
+            to_input: Winograd {
+                channels: outputs,
+                outputs: channels,
+                source: target,
+                target: source,
+                padding: 2usize.saturating_sub(padding),
+            },
+        })
     }
 }
 
@@ -192,7 +231,8 @@ impl Conv2d {
                 phases.push((correlation, [phase_y, phase_x]));
             }
         }
-        Self { shape, forward, x_padding, dy_padding: (left, right), phases }
+        let tiles = shape.tiles();
+        Self { shape, forward, x_padding, dy_padding: (left, right), phases, tiles }
     }
 
     /// Sizes of the groups in which channels of x pass.
@@ -247,6 +287,10 @@ impl Layer for Conv2d {
 
     fn scratch(&self) -> usize {
         let shape = &self.shape;
+        if let Some(tiles) = &self.tiles {
+            let sums = tiles.forward.scratch().max(tiles.to_input.scratch());
+            return sums.max(winograd_gradient::scratch(shape));
+        }
         let of_group = |channels| {
             let band = self.y_bands(channels).max().unwrap_or(1);
             let rows = ((band - 1) * shape.stride + shape.kernel).min(shape.height);
@@ -261,9 +305,16 @@ impl Layer for Conv2d {
         let ConvShape { channels, kernel, stride, outputs, .. } = self.shape;
         let (weight, bias) = parameters.split_at(self.shape.weights());
         let at = |o, c, j, i| weight[((o * channels + c) * kernel + j) * kernel + i];
-        self.forward.pack(at, packed);
+        match &self.tiles {
+            Some(tiles) => tiles.forward.pack(at, packed),
+            None => self.forward.pack(at, packed),
+        }
         packed.extend_from_slice(bias);
         packed.resize(packed.len() + if self.shape.bias { 0 } else { outputs }, 0.0);
+        if let Some(tiles) = &self.tiles {
+            tiles.to_input.pack(|c, o, j, i| at(o, c, 2 - j, 2 - i), packed);
+            return;
+        }
         for (phase, [phase_y, phase_x]) in &self.phases {
             let turned = |c, o, j, i| {
                 let j = phase_y + stride * (phase.taps_y - 1 - j);
@@ -277,6 +328,11 @@ impl Layer for Conv2d {
     #[inline(always)]
     fn forward<V: Vector>(&self, io: Forward<'_, V>) {
         let ConvShape { height, width, outputs, .. } = self.shape;
+        if let Some(tiles) = &self.tiles {
+            let (weights, rest) = io.packed.split_at(tiles.forward.packed());
+            tiles.forward.run(io.x, weights, &rest[..outputs], io.y, io.scratch);
+            return;
+        }
         let (weights, rest) = io.packed.split_at(self.shape.weights());
         let start = &rest[..outputs];
         for group in ranges(self.x_groups()) {
@@ -297,12 +353,22 @@ impl Layer for Conv2d {
     fn backward<V: Vector>(&self, io: Backward<'_, V>) {
         let shape = &self.shape;
         let (weights, biases) = io.gradient.split_at_mut(shape.weights());
-        for group in ranges(self.x_groups()) {
-            let x = planes(io.x, &group, shape.height * shape.width);
-            weight_gradient(shape, group, x, io.dy, weights, io.accumulate);
+        if self.tiles.is_some() && winograd_gradient::pays(shape.target()) {
+            let scratch = &mut *io.scratch;
+            winograd_gradient::weight_gradient(shape, io.x, io.dy, weights, io.accumulate, scratch);
+        } else {
+            for group in ranges(self.x_groups()) {
+                let x = planes(io.x, &group, shape.height * shape.width);
+                weight_gradient(shape, group, x, io.dy, weights, io.accumulate);
+            }
         }
         bias_gradient(shape, io.dy, biases, io.accumulate);
         let Some(dx) = io.dx else { return };
+        if let Some(tiles) = &self.tiles {
+            let weights = &io.packed[tiles.forward.packed() + shape.outputs..];
+            tiles.to_input.run(io.dy, weights, &[], dx, io.scratch);
+            return;
+        }
         let covered = |(phase, _): &(Correlation, _)| phase.taps_x > 0 && phase.taps_y > 0;
         if !self.phases.iter().all(covered) {
             dx.fill(V::zero());

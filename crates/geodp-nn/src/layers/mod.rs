@@ -25,6 +25,8 @@ mod relu;
 pub(crate) mod residual;
 pub(crate) mod squared_error;
 mod tanh;
+mod winograd;
+mod winograd_gradient;
 
 pub(crate) use contract::{
     Activation, Backward, Describe, Forward, Layer, RunApply, RunBackward, RunForward, RunPullBack,
