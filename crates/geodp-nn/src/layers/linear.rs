@@ -4,10 +4,11 @@
 //! formed. The weighted sum over samples, Σ w_i·dy_i·x_iᵀ, is one product over a chunk of blocks
 //! whose dy have been scaled ([book-keeping, Bu et al. 2023](https://arxiv.org/abs/2210.00038)):
 //! [`OuterProducts`]. Forward and dx are the same kernel, the second with W transposed.
-//! Packed: for each tile of rows `[inputs][rows]`, forward; b; the same of Wᵀ.
+//! Packed: for each tile of rows `[inputs][rows]`, forward; b; the same of Wᵀ; W as it stands, if it is wide.
 
 #![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
 
+use super::linear_read;
 use super::parts::parts_of;
 use super::{AnyLayer, Backward, Describe, Forward, Layer};
 use crate::error::Error;
@@ -117,6 +118,9 @@ impl Layer for Linear {
         packed.extend_from_slice(bias);
         packed.resize(packed.len() + if self.bias { 0 } else { outputs }, 0.0);
         pack_tiles::<V>(inputs, outputs, |row, column| weight[column * inputs + row], packed);
+        if linear_read::pays(self) {
+            linear_read::pack(self, weight, packed);
+        }
     }
 
     #[inline(always)]

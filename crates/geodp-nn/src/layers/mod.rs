@@ -18,6 +18,7 @@ mod flatten;
 pub(crate) mod group_norm;
 pub(crate) mod linear;
 pub(crate) mod linear_exact;
+pub(crate) mod linear_read;
 pub(crate) mod linear_rows;
 pub(crate) mod max_pool;
 mod parts;

@@ -5,13 +5,15 @@
 //! Where the first layer is linear, it takes the inputs a strip at a time while they are in the L1 cache,
 //! and so does measuring them: a linear model spends most of its time on moving its inputs. Of wide ones
 //! no transposed copy is kept, which would not fit the L2 cache: an exact sum reads them again where they are
-//! stored ([`Inputs`]).
+//! stored ([`Inputs`]); and with few outputs they are never turned round ([`crate::layers::linear_read`]).
 
 use super::Pass;
-use super::workspace::Workspace;
+use super::workspace::{OfInput, Workspace};
 use crate::layers::linear::Linear;
+use crate::layers::linear_read::{self, ReadRows, RowMeasure};
 use crate::simd::{Kernel, MOST_LANES, Measuring, Vector};
 use crate::{Samples, StoredInput};
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Features of a strip: a third of the L1 cache with the widest vectors. A multiple of four, see
@@ -52,7 +54,8 @@ impl<V: Vector> Workspace<V> {
             self.targets.push(samples.target(index as usize));
         }
         let linear = pass.layout.input_linear();
-        let mut of_input = (measure && linear.is_some()).then(Measuring::new);
+        let mut measuring = (measure && linear.is_some()).then(Measuring::new);
+        self.of_input = None;
         let mut y = linear.map(|(_, step)| std::mem::take(&mut self.values[step.output]));
         let first = linear.zip(y.as_deref_mut()).map(|((layer, _), y)| FirstLayer {
             layer,
@@ -60,9 +63,9 @@ impl<V: Vector> Workspace<V> {
             y,
         });
         let wide = pass.layout.input_len >= WIDE_INPUTS && pass.layout.inputs_read_once();
-        let keep = of_input.is_none() || !wide;
-        let mut through = Through { first, measuring: of_input.as_mut(), keep };
-        let inputs = if self.read_bytes(samples, batch, &mut through) {
+        let keep = measuring.is_none() || !wide;
+        let mut through = Through { first, measuring: measuring.as_mut(), keep };
+        let inputs = if !through.reads_rows() && self.read_bytes(samples, batch, &mut through) {
             Inputs::Lanes
         } else {
             self.read_rows(samples, batch, &mut through)
@@ -70,7 +73,9 @@ impl<V: Vector> Workspace<V> {
         if let (Some(y), Some((_, step))) = (y, linear) {
             self.values[step.output] = y;
         }
-        self.of_input = of_input;
+        if self.of_input.is_none() {
+            self.of_input = measuring.map(OfInput::Lanes);
+        }
         (if keep { Inputs::Lanes } else { inputs }, usize::from(linear.is_some()))
     }
 
@@ -129,7 +134,11 @@ impl<V: Vector> Workspace<V> {
                 }
             };
         }
-        V::run(Transpose { rows: &rows[..V::LANES], out: &mut self.values[0], through });
+        if let Some(measured) = through.read_rows(&rows[..batch.len()]) {
+            self.of_input = Some(OfInput::Rows(measured));
+        } else {
+            V::run(Transpose { rows: &rows[..V::LANES], out: &mut self.values[0], through });
+        }
         Inputs::Rows(stored)
     }
 }
@@ -157,10 +166,51 @@ impl<V: Vector> Through<'_, V> {
         }
     }
 
+    /// Whether the first layer takes its inputs from rows as they stand, however they are stored: where that is
+    /// quicker and they need not be kept.
+    fn reads_rows(&self) -> bool {
+        !self.keep && self.first.as_ref().is_some_and(|first| linear_read::pays(first.layer))
+    }
+
+    /// The whole first layer so.
+    fn read_rows(&mut self, rows: &[&[f32]]) -> Option<RowMeasure> {
+        if !self.reads_rows() {
+            return None;
+        }
+        let FirstLayer { layer, packed, y } = self.first.as_mut()?;
+        let mut measure = RowMeasure::new();
+        let mut lanes = vec![[0.0; MOST_LANES]; layer.outputs];
+        V::run(ReadRows::<V::Part> {
+            rows,
+            weights: &packed[packed.len() - linear_read::packed_len(layer)..],
+            biases: &packed[layer.inputs * layer.outputs..][..layer.outputs],
+            y: &mut lanes,
+            measure: &mut measure,
+            vector: PhantomData,
+        });
+        V::run(Load { from: &lanes, to: y });
+        Some(measure)
+    }
+
     #[inline(always)]
     fn measure(&mut self, x: &[V]) {
         if let Some(measuring) = &mut self.measuring {
             measuring.add(x);
+        }
+    }
+}
+
+struct Load<'a, V> {
+    from: &'a [[f32; MOST_LANES]],
+    to: &'a mut [V],
+}
+
+impl<V: Vector> Kernel for Load<'_, V> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for (to, from) in self.to.iter_mut().zip(self.from) {
+            *to = V::load(from);
         }
     }
 }

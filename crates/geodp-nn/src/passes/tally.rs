@@ -9,7 +9,7 @@
 use super::Pass;
 use super::read::Inputs;
 use super::weigh::blank;
-use super::workspace::Workspace;
+use super::workspace::{OfInput, Workspace};
 use crate::grid::{Factor, Grid, LANE_RECORDS, LANE_SHIFT, largest_product};
 use crate::layers::linear_exact::Factors;
 use crate::layers::linear_rows::RowFactors;
@@ -296,7 +296,7 @@ impl<V: Vector> Kernel for Squares<'_, V> {
 /// Σ x² and max |x| of each lane, unless they are known.
 struct Measure<'a, V: Vector> {
     values: &'a [V],
-    known: Option<&'a Measuring<V>>,
+    known: Option<&'a OfInput<V>>,
     to: &'a mut Measured,
 }
 

@@ -1,5 +1,6 @@
 //! What one thread works in, made once and used again for every block.
 
+use crate::layers::linear_read::RowMeasure;
 use crate::layout::Layout;
 use crate::simd::{Measuring, Vector};
 
@@ -20,9 +21,29 @@ pub(crate) struct Workspace<V: Vector> {
     /// Inputs of one block as they are read, `[lane][feature]`.
     pub(crate) rows: Vec<f32>,
     /// What `read` measured of the inputs, if it did.
-    pub(crate) of_input: Option<Measuring<V>>,
+    pub(crate) of_input: Option<OfInput<V>>,
     pub(crate) labels: Vec<u32>,
     pub(crate) targets: Vec<f32>,
+}
+
+/// Σ x² and max |x| of the inputs of a block, as they came: from the lanes or from rows.
+#[allow(clippy::large_enum_variant, reason = "one in each workspace")]
+pub(crate) enum OfInput<V: Vector> {
+    Lanes(Measuring<V>),
+    Rows(RowMeasure),
+}
+
+impl<V: Vector> OfInput<V> {
+    #[inline(always)]
+    pub(crate) fn store(&self, squares: &mut [f64], largest: &mut [f32]) {
+        match self {
+            Self::Lanes(measuring) => measuring.store(squares, largest),
+            Self::Rows(rows) => {
+                squares.copy_from_slice(&rows.squares);
+                largest.copy_from_slice(&rows.largest);
+            }
+        }
+    }
 }
 
 impl<V: Vector> Workspace<V> {
