@@ -208,13 +208,13 @@ pub(crate) fn page() -> Page {
             "A chart of nothing.",
         );
     Page::new("Private training of a CNN on MNIST")
-        .subtitle("geodp 0.2.0 · run 2026-11-15 · two cores")
+        .subtitle("geodp 0.3.0 · run 2026-11-15 · two cores")
         .section(privacy)
         .section(training)
         .section(results)
         .section(audit)
         .section(Section::new("How to reproduce").code("geodp train --model cnn --data mnist --epsilon 3 --delta 1e-5 --clip-norm 0.1 --batch 1024 --epochs 20 --seed 7 --out runs/7\ngeodp report runs/7"))
-        .footer("Made by geodp 0.2.0. Nothing on this page was fetched from anywhere.")
+        .footer("Made by geodp 0.3.0. Nothing on this page was fetched from anywhere.")
 }
 
 #[allow(dead_code, reason = "the browser test uses the page and not the program")]
