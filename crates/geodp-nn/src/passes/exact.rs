@@ -13,9 +13,6 @@ use crate::simd::Vector;
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// Pieces for each thread, so that one that was held up does not hold up the batch.
-const PIECES: usize = 4;
-
 /// What is summed: on which grid, weighed by what.
 #[derive(Clone, Copy)]
 pub(crate) struct ExactGoal<'a> {
@@ -68,13 +65,16 @@ impl<'a, V: Vector> Tallies<'a, V> {
     }
 }
 
-/// Records of a piece at most.
-const PIECE_RECORDS: usize = 128;
+/// Pieces for each thread of a short batch.
+const PIECES: usize = 4;
+/// Blocks of a piece at most: few, so that neither a batch of an odd length nor a thread that was held up makes
+/// the others wait.
+const PIECE_BLOCKS: usize = 2;
 
 /// Records of each piece but the last: whole blocks.
 fn piece_len(batch: usize, lanes: usize) -> usize {
     let pieces = PIECES * rayon::current_num_threads();
-    batch.div_ceil(pieces).next_multiple_of(lanes).clamp(lanes, PIECE_RECORDS)
+    batch.div_ceil(pieces * lanes).clamp(1, PIECE_BLOCKS) * lanes
 }
 
 impl<V: Vector> Passes<V> {
@@ -92,6 +92,7 @@ impl<V: Vector> Passes<V> {
             .par_chunks(len)
             .enumerate()
             .zip(norms.par_chunks_mut(len).zip(losses.par_chunks_mut(len)))
+            .with_max_len(1)
             .map(|((at, batch), outcome)| {
                 self.with_workspace(pass, |workspace| {
                     tallies.with(|tally| {
