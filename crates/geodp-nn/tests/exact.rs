@@ -36,10 +36,19 @@ fn models() -> Vec<(&'static str, NetworkSpec)> {
     ]
 }
 
-/// These and one whose inputs are too wide to be kept in lanes.
+/// These, one whose inputs are too wide to be kept in lanes, and one wide enough to convolve by tiles.
 fn models_and_wide() -> Vec<(&'static str, NetworkSpec)> {
     let mut models = models();
     models.push(("wide", NetworkSpec::logistic(1_030, 3)));
+    let conv = |kernel, padding| {
+        let (name, stride, bias) = (None, 1, true);
+        LayerSpec::Conv2d(Conv2dSpec { name, outputs: 43, kernel, stride, padding, bias })
+    };
+    let mut tiles = NetworkSpec::cnn();
+    tiles.input = vec![2, 5, 6];
+    tiles.layers = vec![conv(1, 0), LayerSpec::Tanh, conv(3, 1), LayerSpec::Flatten];
+    tiles.layers.extend(NetworkSpec::logistic(1, 3).layers);
+    models.push(("tiles", tiles));
     models
 }
 
@@ -351,7 +360,7 @@ fn long_batches_of_the_longest_records_do_not_overflow() {
 #[test]
 fn the_bits_are_pinned() {
     let mut got = Vec::new();
-    for (_, spec) in models() {
+    for (_, spec) in models_and_wide() {
         let (network, weights, data) = setup(&spec, 50);
         let batch: Vec<u32> = (0..50).collect();
         let (sum, norms) = exact(&network, &weights, &data, &batch, &flat(0.3), 0.3);
@@ -366,7 +375,7 @@ fn the_bits_are_pinned() {
     assert_eq!(got, PINNED, "{got:#x?}");
 }
 
-const PINNED: [u64; 7] = [
+const PINNED: [u64; 9] = [
     17_183_356_750_383_748_834,
     11_101_231_476_209_808_528,
     14_049_025_114_694_327_600,
@@ -374,6 +383,8 @@ const PINNED: [u64; 7] = [
     4_198_266_824_442_499_705,
     8_733_670_173_663_501_811,
     17_833_531_623_342_988_835,
+    7_014_842_248_923_398_619,
+    18_166_064_000_113_262_706,
 ];
 
 #[test]
