@@ -35,7 +35,10 @@ impl Level {
     pub(crate) fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+            if is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl")
+            {
                 return Self::Avx512;
             }
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
@@ -54,7 +57,10 @@ impl Level {
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 levels.push(Self::Avx2);
             }
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+            if is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl")
+            {
                 levels.push(Self::Avx512);
             }
         }
@@ -79,7 +85,7 @@ macro_rules! multiversion {
                 $source($($arg),*)
             }
             #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
+            #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma")]
             fn avx512 $(<$generic: $bound>)? ($($arg: $type),*) $(-> $ret)? {
                 $source($($arg),*)
             }
