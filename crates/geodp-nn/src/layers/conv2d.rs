@@ -8,10 +8,10 @@
 //! Wide layers of kernels 3×3 and stride 1 go by tiles instead ([`super::winograd`]), which skips most multiplications.
 //! Packed: forward weights, bias (zeros without), the weights of each phase; those of tiles in the same order.
 
+use super::conv_shape::{ConvShape, Tiles};
 use super::conv2d_gradient::{bias_gradient, weight_gradient};
 use super::correlate::Correlation;
 use super::parts::even_parts;
-use super::winograd::{Planes, Winograd};
 use super::winograd_gradient;
 use super::{AnyLayer, Backward, Describe, Forward, Layer};
 use crate::error::Error;
@@ -94,67 +94,6 @@ pub(crate) struct Conv2d {
     phases: Vec<(Correlation, [usize; 2])>,
     /// In place of the above, where that is quicker.
     tiles: Option<Tiles>,
-}
-
-/// A convolution by tiles, forward and to the input.
-#[derive(Debug)]
-struct Tiles {
-    forward: Winograd,
-    to_input: Winograd,
-}
-
-/// What a convolution is, as PyTorch names it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ConvShape {
-    pub(crate) channels: usize,
-    pub(crate) height: usize,
-    pub(crate) width: usize,
-    pub(crate) outputs: usize,
-    pub(crate) kernel: usize,
-    pub(crate) stride: usize,
-    pub(crate) padding: usize,
-    pub(crate) bias: bool,
-}
-
-impl ConvShape {
-    pub(crate) fn out_height(&self) -> usize {
-        (self.height + 2 * self.padding - self.kernel) / self.stride + 1
-    }
-
-    pub(crate) fn out_width(&self) -> usize {
-        (self.width + 2 * self.padding - self.kernel) / self.stride + 1
-    }
-
-    pub(crate) fn weights(&self) -> usize {
-        self.outputs * self.channels * self.kernel * self.kernel
-    }
-
-    /// Planes of x.
-    pub(crate) fn source(&self) -> Planes {
-        Planes { height: self.height, width: self.width }
-    }
-
-    /// Planes of y.
-    pub(crate) fn target(&self) -> Planes {
-        Planes { height: self.out_height(), width: self.out_width() }
-    }
-
-    /// How tiles do it, if they can and it pays.
-    fn tiles(&self) -> Option<Tiles> {
-        let &Self { channels, outputs, padding, .. } = self;
-        let fits = self.kernel == 3 && self.stride == 1 && padding <= 2;
-        let (source, target) = (self.source(), self.target());
-        (fits && Winograd::pays(channels, outputs)).then_some(Tiles {
-            forward: Winograd { channels, outputs, source, target, padding },
-            to_input: Winograd {
-                channels: outputs,
-                outputs: channels,
-                source: target,
-                target: source,
-                padding: 2usize.saturating_sub(padding),
-            },
-        })
-    }
 }
 
 /// Places of one phase of the stride along one axis: the first, how many, and how the taps lie.

@@ -8,7 +8,7 @@
 
 #![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
 
-use super::conv2d::ConvShape;
+use super::conv_shape::ConvShape;
 use super::parts::{even_parts, parts_of};
 use crate::simd::{Kernel, Vector};
 use std::ops::Range;

@@ -12,6 +12,7 @@ pub(crate) mod avg_pool;
 mod contract;
 pub(crate) mod conv2d;
 mod conv2d_gradient;
+mod conv_shape;
 mod correlate;
 pub(crate) mod cross_entropy;
 mod flatten;

@@ -117,8 +117,10 @@ impl Winograd {
         target: &mut [V],
         scratch: &mut [V],
     ) {
+        // At most 24 accumulators, or twelve. Each sum is a chain of its own, so that no bit depends on it.
+        let strips: &[usize] = if V::REGISTERS > 16 { &[STRIP, 2, 1] } else { &[2, 1] };
         let mut first = 0;
-        for strip in parts_of(self.target.tiles(), &[STRIP, 2, 1]) {
+        for strip in parts_of(self.target.tiles(), strips) {
             macro_rules! strip_of {
                 ($($p:literal)*) => {
                     match strip {

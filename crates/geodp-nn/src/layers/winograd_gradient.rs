@@ -9,7 +9,7 @@
 
 #![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
 
-use super::conv2d::ConvShape;
+use super::conv_shape::ConvShape;
 use super::parts::{even_parts, parts_of};
 use super::winograd::{PLACES, Planes, SIDE, STEP, of_sources};
 use crate::simd::{Kernel, Vector};
@@ -20,7 +20,7 @@ use std::ops::Range;
 const STRIP: usize = 4;
 /// Channels that are transformed at a time.
 const CHANNELS: usize = 2;
-/// Outputs that pass at a time.
+/// Outputs that pass at a time where there are registers for them.
 const OUTPUTS: usize = 2;
 /// Side of what comes out.
 const TAPS: usize = 3;
@@ -94,7 +94,8 @@ impl<V: Vector> Kernel for Strip<'_, V> {
                 }
             }
             let mut o = 0;
-            for outputs in parts_of(shape.outputs, &[OUTPUTS, 1]) {
+            let parts: &[usize] = if V::REGISTERS > 16 { &[OUTPUTS, 1] } else { &[1] };
+            for outputs in parts_of(shape.outputs, parts) {
                 let of_dy = &of_dy[o * of_channel..];
                 // Gradients come to lie far apart, where no processor looks ahead by itself.
                 for next in o + outputs..(o + outputs + OUTPUTS).min(shape.outputs) {
