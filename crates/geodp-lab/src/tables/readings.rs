@@ -66,6 +66,7 @@ mod tests {
             accuracies: here.into_iter().collect(),
             diverged: 0,
             first: None,
+            losses: Vec::new(),
         };
         let lines = [
             line(Some(90.0), Some(91.4)),

@@ -1,6 +1,7 @@
 //! What the finished cells of a table say: one line per row and σ. The page, the CSV and the claims
 //! all read these.
 
+use super::loss::Loss;
 use super::rows::{Noise, Row};
 use super::train::Outcome;
 use super::{Found, Job, Table};
@@ -22,6 +23,8 @@ pub struct Line {
     pub diverged: usize,
     /// The first finished seed: η, β and statement are the same for all.
     pub first: Option<Outcome>,
+    /// What the records of each finished seed were measured to pay.
+    pub losses: Vec<Loss>,
 }
 
 impl Line {
@@ -75,13 +78,14 @@ fn line<'a>(
     outcomes: impl Iterator<Item = &'a Outcome>,
 ) -> Line {
     let published = row.published.and_then(|p| p.get(column).copied());
-    let (accuracies, diverged, first) = (Vec::new(), 0, None);
-    let mut line = Line { row, sigma, published, accuracies, diverged, first };
+    let (accuracies, diverged, first, losses) = (Vec::new(), 0, None, Vec::new());
+    let mut line = Line { row, sigma, published, accuracies, diverged, first, losses };
     for outcome in outcomes {
         match outcome.accuracy {
             Some(accuracy) => line.accuracies.push(100.0 * accuracy),
             None => line.diverged += 1,
         }
+        line.losses.extend(outcome.measured.clone());
         line.first.get_or_insert_with(|| outcome.clone());
     }
     line
