@@ -21,8 +21,10 @@ const STRIP: usize = 256;
 /// Outputs of a register tile; records beside them where there are registers.
 const OUTPUTS: usize = 5;
 const RECORDS: usize = 4;
-/// Inputs from which on a layer is read so, and outputs up to which.
-const LEAST_INPUTS: usize = 1024;
+/// Inputs from which on they are not kept in lanes: of fewer, a block's transposed copy fits the L2 cache, and
+/// reading it is faster.
+pub(crate) const WIDE_INPUTS: usize = 1024;
+/// Outputs up to which a wide layer is read so.
 const MOST_OUTPUTS: usize = 16;
 
 /// Σ x² and max |x| of each record.
@@ -39,7 +41,7 @@ impl RowMeasure {
 
 /// Whether a layer is read so, if its inputs stand in rows of floats.
 pub(crate) fn pays(layer: &Linear) -> bool {
-    layer.inputs >= LEAST_INPUTS && layer.outputs <= MOST_OUTPUTS
+    layer.inputs >= WIDE_INPUTS && layer.outputs <= MOST_OUTPUTS
 }
 
 /// Appends W as it stands, each row filled up with zeros to whole registers.

@@ -10,7 +10,7 @@
 use super::Pass;
 use super::workspace::{OfInput, Workspace};
 use crate::layers::linear::Linear;
-use crate::layers::linear_read::{self, ReadRows, RowMeasure};
+use crate::layers::linear_read::{self, ReadRows, RowMeasure, WIDE_INPUTS};
 use crate::simd::{Kernel, MOST_LANES, Measuring, Vector};
 use crate::{Samples, StoredInput};
 use std::marker::PhantomData;
@@ -30,10 +30,6 @@ pub(crate) enum Inputs<'a> {
     /// As floats, in rows of the workspace where it is none.
     Rows([Option<&'a [f32]>; MOST_LANES]),
 }
-
-/// Inputs from which on they are not kept in slot 0: of fewer, a block's transposed copy fits the L2 cache,
-/// and reading it is faster.
-const WIDE_INPUTS: usize = 1024;
 
 impl<V: Vector> Workspace<V> {
     /// Reads the samples of `batch`, at most one for each lane, and says where they stand and how many
@@ -200,6 +196,7 @@ impl<V: Vector> Through<'_, V> {
     }
 }
 
+/// Records' values into their lanes.
 struct Load<'a, V> {
     from: &'a [[f32; MOST_LANES]],
     to: &'a mut [V],
