@@ -152,6 +152,9 @@ impl std::fmt::Debug for NoiseSource {
     }
 }
 
+/// Words of 32 bits in a cipher block.
+const BLOCK_WORDS: u128 = 16;
+
 /// One addressed stream of randomness, read from its start.
 #[derive(Debug)]
 pub struct Stream {
@@ -161,17 +164,32 @@ pub struct Stream {
 impl Stream {
     /// The stream's next bytes, by the quickest way to them.
     fn fill_words(&mut self, level: Level, words: &mut [u8; 8 * BLOCK]) {
-        // Words of 32 bits in a cipher block.
-        const BLOCK_WORDS: u128 = 16;
         let position = self.cipher.get_word_pos();
         // Without wide vectors the crate knows its machine better.
         if level == Level::Portable || !position.is_multiple_of(BLOCK_WORDS) {
             return self.cipher.fill_bytes(words);
         }
-        let (key, stream) = (self.cipher.get_seed(), self.cipher.get_stream());
-        let block = (position / BLOCK_WORDS) as u64;
-        cipher::keystream(level, &cipher::Position { key, stream, block }, words);
+        cipher::keystream(level, &self.position((position / BLOCK_WORDS) as u64), words);
         self.cipher.set_word_pos(position + 2 * BLOCK as u128);
+    }
+
+    /// The two words of the first normal of a stream that was not read yet.
+    fn first_pair(&mut self) -> (u64, u64) {
+        const APART: u64 = 2 * HALF as u64 / BLOCK_WORDS as u64;
+        let level = Level::best();
+        if level != Level::Portable {
+            return cipher::two_words(level, &self.position(0), APART);
+        }
+        let first = self.cipher.next_u64();
+        // Positions count words of 32 bits.
+        self.cipher.set_word_pos(2 * HALF as u128);
+        (first, self.cipher.next_u64())
+    }
+
+    /// A cipher block of this stream.
+    fn position(&self, block: u64) -> cipher::Position {
+        let (key, stream) = (self.cipher.get_seed(), self.cipher.get_stream());
+        cipher::Position { key, stream, block }
     }
 
     /// Fills `out` with standard normals. The normals come in blocks of 256 words, so drawing
@@ -234,10 +252,7 @@ impl Stream {
         if scale == 0.0 {
             return 0;
         }
-        let first = self.cipher.next_u64();
-        // The pair's other word; positions count words of 32 bits.
-        self.cipher.set_word_pos(2 * HALF as u128);
-        let second = self.cipher.next_u64();
+        let (first, second) = self.first_pair();
         let decided = rounded::round_first(Level::best(), first, second, scale, margin);
         decided.unwrap_or_else(|| {
             self.cipher.set_word_pos(0);
@@ -299,9 +314,8 @@ impl Stream {
     /// The first standard normal of a stream that was not read yet, as [`normal`](Self::normal) gives it,
     /// without finding the place behind its block.
     pub(crate) fn first_normal(mut self) -> f64 {
-        let first = self.cipher.next_u64();
-        self.cipher.set_word_pos(2 * HALF as u128);
-        normal::pair(Level::best(), first, self.cipher.next_u64()).0
+        let (first, second) = self.first_pair();
+        normal::pair(Level::best(), first, second).0
     }
 
     /// A uniform 64-bit word.

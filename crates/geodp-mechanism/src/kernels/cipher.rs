@@ -35,24 +35,66 @@ multiversion!(
     keystream = keystream_source; (position: &Position, out: &mut [u8; 8 * BLOCK])
 );
 
+multiversion!(
+    /// The first 64 bits of the cipher block at a position, and of the block `apart` further on.
+    two_words = two_words_source; (position: &Position, apart: u64) -> (u64, u64)
+);
+
+impl Position {
+    /// What a cipher block is made of, but for its number.
+    #[inline(always)]
+    fn state(&self) -> [u32; WORDS] {
+        let mut state = [0; WORDS];
+        state[..4].copy_from_slice(&[0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574]);
+        for (word, bytes) in state[4..12].iter_mut().zip(self.key.as_chunks().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        (state[14], state[15]) = (self.stream as u32, (self.stream >> 32) as u32);
+        state
+    }
+}
+
 #[inline(always)]
 fn keystream_source(position: &Position, out: &mut [u8; 8 * BLOCK]) {
-    let mut state =
-        [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    for (word, bytes) in state[4..12].iter_mut().zip(position.key.as_chunks().0) {
-        *word = u32::from_le_bytes(*bytes);
-    }
-    (state[14], state[15]) = (position.stream as u32, (position.stream >> 32) as u32);
+    let state = position.state();
     for (batch, out) in (0..).zip(out.as_chunks_mut::<BATCH>().0) {
         batch_source(&state, position.block.wrapping_add(batch * LANES as u64), out);
     }
 }
 
+/// All lanes work, as they do for a batch: no quicker way is shorter.
+#[inline(always)]
+fn two_words_source(position: &Position, apart: u64) -> (u64, u64) {
+    let state = position.state();
+    let mut lanes = [[0; LANES]; WORDS];
+    cipher_blocks(&state, position.block, apart, &mut lanes);
+    let word = |lane: usize| u64::from(lanes[0][lane]) | u64::from(lanes[1][lane]) << 32;
+    (word(0), word(1))
+}
+
 #[inline(always)]
 fn batch_source(state: &[u32; WORDS], first_block: u64, out: &mut [u8; BATCH]) {
     let mut lanes = [[0; LANES]; WORDS];
+    cipher_blocks(state, first_block, 1, &mut lanes);
+    let (words, _) = out.as_chunks_mut::<8>();
     for lane in 0..LANES {
-        let block = first_block.wrapping_add(lane as u64);
+        for pair in 0..WORDS / 2 {
+            let (low, high) = (lanes[2 * pair][lane], lanes[2 * pair + 1][lane]);
+            words[WORDS / 2 * lane + pair] = (u64::from(low) | u64::from(high) << 32).to_le_bytes();
+        }
+    }
+}
+
+/// `lanes[word][lane]` of blocks `apart` from each other.
+#[inline(always)]
+fn cipher_blocks(
+    state: &[u32; WORDS],
+    first_block: u64,
+    apart: u64,
+    lanes: &mut [[u32; LANES]; WORDS],
+) {
+    for lane in 0..LANES {
+        let block = first_block.wrapping_add((lane as u64).wrapping_mul(apart));
         let mut start = *state;
         (start[12], start[13]) = (block as u32, (block >> 32) as u32);
         let mut x = start;
@@ -63,13 +105,6 @@ fn batch_source(state: &[u32; WORDS], first_block: u64, out: &mut [u8; BATCH]) {
         four_rounds(&mut x);
         for ((lanes, x), start) in lanes.iter_mut().zip(x).zip(start) {
             lanes[lane] = x.wrapping_add(start);
-        }
-    }
-    let (words, _) = out.as_chunks_mut::<8>();
-    for lane in 0..LANES {
-        for pair in 0..WORDS / 2 {
-            let (low, high) = (lanes[2 * pair][lane], lanes[2 * pair + 1][lane]);
-            words[WORDS / 2 * lane + pair] = (u64::from(low) | u64::from(high) << 32).to_le_bytes();
         }
     }
 }
@@ -123,6 +158,10 @@ mod tests {
             let mut bytes = [0; 8 * BLOCK];
             keystream(level, &Position { key, stream, block }, &mut bytes);
             assert!(bytes == expected, "{level:?}, stream {stream}, block {block}");
+            let word =
+                |block: usize| u64::from_le_bytes(*expected[64 * block..].first_chunk().unwrap());
+            let words = two_words(level, &Position { key, stream, block }, 9);
+            assert_eq!(words, (word(0), word(9)), "{level:?}, stream {stream}, block {block}");
         }
     }
 

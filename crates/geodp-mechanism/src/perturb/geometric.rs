@@ -165,6 +165,7 @@ impl Geometric {
             })
         };
         let parallel = gradient.len() >= PARALLEL_FROM;
+        let stretch_parallel = gradient.len() >= LIGHT_PARALLEL_FROM;
         let threads = if parallel { rayon::current_num_threads() } else { 1 };
         // The length of each chunk's unit vector: the magnitude times all sines before it.
         let mut length = magnitude;
@@ -185,7 +186,7 @@ impl Geometric {
             let stretch = |(chunk, place): (&mut [R], &mut Place)| {
                 rotate::stretch(level, chunk, place.length)
             };
-            if parallel {
+            if stretch_parallel {
                 gradient.par_chunks_mut(CHUNK).zip(places).for_each(stretch);
             } else {
                 gradient.chunks_mut(CHUNK).zip(places).for_each(stretch);
@@ -195,6 +196,8 @@ impl Geometric {
     }
 }
 
+/// Below this many coordinates one thread does what only reads or stretches them: others take longer to wake.
+const LIGHT_PARALLEL_FROM: usize = 64 * CHUNK;
 /// Chunks a thread turns before it stretches them: they are in its cache still.
 const GROUP: usize = 128;
 
@@ -240,7 +243,7 @@ fn places<R: Real>(
         make(index, chunk);
         Place { from: rotate::sum_of_squares(level, chunk, scale), ..Place::default() }
     };
-    let mut places: Vec<Place> = if gradient.len() < PARALLEL_FROM {
+    let mut places: Vec<Place> = if gradient.len() < LIGHT_PARALLEL_FROM {
         gradient.chunks_mut(CHUNK).enumerate().map(of_chunk).collect()
     } else {
         gradient.par_chunks_mut(CHUNK).enumerate().map(of_chunk).collect()
