@@ -82,6 +82,7 @@ impl<V: Vector> Kernel for Strip<'_, V> {
                 arrange(&values, at, self.tiles.len(), of_dy);
             }
         }
+        let mut values = [[V::zero(); SIDE]; SIDE];
         let mut rows = [[[[V::zero(); TAPS]; SIDE]; CHANNELS]; OUTPUTS];
         let mut c = 0;
         for channels in parts_of(shape.channels, &[CHANNELS, 1]) {
@@ -89,7 +90,7 @@ impl<V: Vector> Kernel for Strip<'_, V> {
                 let plane = &x[(c + channel) * source.len()..][..source.len()];
                 for (at, tile) in self.tiles.clone().enumerate() {
                     let tile = target.tile(tile);
-                    let values = of_sources(plane, source, tile, shape.padding);
+                    of_sources(plane, source, tile, shape.padding, &mut values);
                     arrange(&values, at, self.tiles.len(), of_x);
                 }
             }
@@ -204,14 +205,19 @@ fn of_gradients<V: Vector>(
     size: Planes,
     [row, column]: [usize; 2],
 ) -> [[V; SIDE]; SIDE] {
-    let columns = STEP.min(size.width - column);
+    let (rows, columns) = (STEP.min(size.height - row), STEP.min(size.width - column));
     let mut across = [[V::zero(); SIDE]; STEP];
-    for j in 0..STEP.min(size.height - row) {
+    for j in 0..STEP {
         let mut dy = [V::zero(); STEP];
-        for (dy, from) in dy[..columns].iter_mut().zip(&plane[(row + j) * size.width + column..]) {
-            *dy = *from;
+        if j < rows {
+            let from = &plane[(row + j) * size.width + column..][..columns];
+            for i in 0..STEP {
+                if i < columns {
+                    dy[i] = from[i];
+                }
+            }
+            across[j] = g(dy);
         }
-        across[j] = g(dy);
     }
     let mut both = [[V::zero(); SIDE]; SIDE];
     for i in 0..SIDE {
