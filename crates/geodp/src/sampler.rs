@@ -10,8 +10,11 @@
 //! batches, and a batch can be drawn again without replaying the steps before it.
 
 use geodp_account::{Adjacency, Event};
+use geodp_mechanism::noise::MAX_STEP;
 use geodp_mechanism::noise::{Coins, NoiseSource, Purpose};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
 /// How batches are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -141,9 +144,92 @@ impl Sampler {
     }
 }
 
+/// The batches of one run, step after step. Poisson batches are drawn for some steps at once, on all threads: a
+/// draw on one of them would keep the others waiting, in a small model for as long as the step takes.
+#[derive(Debug, Clone)]
+pub(crate) struct Batches {
+    sampler: Sampler,
+    noise: NoiseSource,
+    /// Of the steps from `next` on.
+    ahead: VecDeque<Vec<u32>>,
+    next: u64,
+}
+
+/// Steps drawn at once at most, and records in them.
+const MOST_AHEAD: usize = 16;
+const MOST_RECORDS_AHEAD: usize = 1 << 22;
+
+impl Batches {
+    pub(crate) fn new(sampler: Sampler, noise: NoiseSource) -> Self {
+        Self { sampler, noise, ahead: VecDeque::new(), next: 0 }
+    }
+
+    /// Replaces `batch` by the records of `step`: those of [`Sampler::draw`].
+    pub(crate) fn draw(
+        &mut self,
+        step: u64,
+        batch: &mut Vec<u32>,
+    ) -> Result<(), geodp_mechanism::Error> {
+        if step != self.next {
+            self.ahead.clear();
+        }
+        if self.ahead.is_empty() {
+            let steps = self.steps_at_once(step);
+            if steps == 1 {
+                return self.sampler.draw(&self.noise, step, batch);
+            }
+            self.ahead = (step..step + steps)
+                .into_par_iter()
+                .map(|step| self.poisson(step))
+                .collect::<Result<_, _>>()?;
+        }
+        self.next = step + 1;
+        *batch = self.ahead.pop_front().unwrap_or_default();
+        Ok(())
+    }
+
+    /// How many steps from `step` on are drawn at once.
+    fn steps_at_once(&self, step: u64) -> u64 {
+        if self.sampler.sampling != Sampling::Poisson || rayon::current_num_threads() == 1 {
+            return 1;
+        }
+        let fit = MOST_RECORDS_AHEAD / self.sampler.batch.max(1) as usize;
+        // No step lies beyond the last address.
+        (fit.clamp(1, MOST_AHEAD) as u64).min(MAX_STEP.saturating_sub(step) + 1)
+    }
+
+    fn poisson(&self, step: u64) -> Result<Vec<u32>, geodp_mechanism::Error> {
+        let mut batch = Vec::new();
+        self.sampler.draw_poisson(&self.noise, step, &mut batch)?;
+        Ok(batch)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// In a row, from anywhere, again, and past the last address.
+    #[test]
+    fn batches_drawn_ahead_are_those_of_their_steps() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        for sampling in [Sampling::Poisson, Sampling::Shuffle] {
+            let noise = NoiseSource::from_seed(1);
+            let mut sampler = Sampler::new(sampling, 100, 30);
+            let mut batches = Batches::new(sampler.clone(), noise.clone());
+            let (mut drawn, mut expected) = (vec![7], Vec::new());
+            let last = [MAX_STEP - 1, MAX_STEP];
+            for step in (0..40).chain([90, 3, 3, 4]).chain(last) {
+                pool.install(|| batches.draw(step, &mut drawn)).unwrap();
+                sampler.draw(&noise, step, &mut expected).unwrap();
+                assert_eq!(drawn, expected, "{sampling}, step {step}");
+            }
+            assert!(
+                pool.install(|| batches.draw(MAX_STEP + 1, &mut drawn)).is_err()
+                    || sampling == Sampling::Shuffle
+            );
+        }
+    }
 
     fn batches(sampling: Sampling, records: u32, size: u32, steps: u64) -> Vec<Vec<u32>> {
         let mut sampler = Sampler::new(sampling, records, size);

@@ -8,7 +8,7 @@ use crate::Error;
 use crate::engine::{Constant, Engine, EngineError, Weigh, WeightRule};
 use crate::importance::Scratch;
 use crate::plan::{Plan, Scaled};
-use crate::sampler::Sampler;
+use crate::sampler::{Batches, Sampler};
 use crate::watch::{StepView, Watch};
 use geodp_mechanism::clip::{ClipNorm, ClipRule, Sensitivity};
 use geodp_mechanism::perturb::mean_into;
@@ -18,7 +18,7 @@ use geodp_nn::{BatchOutcome, Grid};
 /// Makes the private gradient of any step, reusing its buffers.
 #[derive(Debug)]
 pub(crate) struct PrivateStep {
-    sampler: Sampler,
+    batches: Batches,
     batch: Vec<u32>,
     gradient: Vec<f32>,
     /// The exact sum, in units of the grid; empty where sums are in floating point.
@@ -131,11 +131,11 @@ impl ClipRule for OfLength {
 }
 
 impl PrivateStep {
-    pub(crate) fn new(plan: &Plan) -> Self {
+    pub(crate) fn new(plan: &Plan, noise: &NoiseSource) -> Self {
         // `check` has made sure that both fit.
         let (records, batch) = (plan.facts.records as u32, plan.batch as u32);
         Self {
-            sampler: Sampler::new(plan.sampling, records, batch),
+            batches: Batches::new(Sampler::new(plan.sampling, records, batch), noise.clone()),
             batch: Vec::new(),
             gradient: vec![0.0; plan.facts.dim],
             exact: Vec::new(),
@@ -251,7 +251,7 @@ impl PrivateStep {
             self.norm_total = Some(total);
             return importance.draw(clip, total, at, &mut self.batch).map(Some);
         }
-        self.sampler.draw(at.noise, at.step, &mut self.batch)?;
+        self.batches.draw(at.step, &mut self.batch)?;
         let clip = plan.clip_at(self.clip_norm)?;
         Ok(clip.map(|clip| Weights { by: Weighing::Clipped(clip), denominator: plan.batch }))
     }

@@ -62,7 +62,7 @@ impl<'e> Trainer<'e> {
         let optimizer = Optimizer::new(plan.optimizer, plan.learning_rate, dim);
         let average = plan.average.map(|decay| WeightAverage::new(decay, &weights));
         Ok(Self {
-            private: PrivateStep::new(&plan),
+            private: PrivateStep::new(&plan, &noise),
             plan,
             engine,
             noise,
