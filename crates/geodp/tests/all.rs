@@ -1,5 +1,6 @@
 //! All tests of this crate as one program, which links once: a new file of tests wants its line here.
 
+mod blocks;
 mod canary;
 mod certified;
 mod exact;

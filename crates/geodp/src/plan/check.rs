@@ -14,6 +14,8 @@ use geodp_mechanism::{Clip, Spread};
 
 /// An epoch of fewer steps is short.
 const SHORT_EPOCH: u64 = 64;
+/// Blocks of a long run, unless its epochs are longer.
+const MOST_BLOCKS: u64 = 256;
 
 impl PlanParams {
     /// Checks everything, calibrates σ if a target ε is given, and builds the plan.
@@ -100,16 +102,12 @@ impl PlanParams {
     }
 
     /// Steps that are charged at once; checkpoints and measurements come at their end, if not earlier.
-    ///
-    /// A sixth of an epoch. Where epochs are short, which makes them fast, it is up to [`SHORT_EPOCH`]
-    /// steps, but no more than a part in 32 of all: each block waits for the disk several times.
     fn check_block(&self, per_epoch: u64, steps: u64) -> Result<u64, Error> {
         Ok(match self.privacy.sampling {
             Sampling::Poisson => match self.train.checkpoint_every {
                 Some(0) => return refuse("checkpoint_every is 0; it must be at least 1"),
                 Some(every) => every,
-                None if per_epoch >= SHORT_EPOCH => per_epoch.div_ceil(6),
-                None => per_epoch.div_ceil(6).max(SHORT_EPOCH.min(steps / 32)),
+                None => block_of(per_epoch, steps),
             },
             // An epoch of shuffled batches is charged as one event, so it is one block.
             Sampling::Shuffle => per_epoch,
@@ -261,5 +259,37 @@ impl PlanParams {
             // Rounds of clients add it to a checked plan.
             quantile: None,
         })
+    }
+}
+
+/// Steps of a block where nobody asks for a number: a sixth of an epoch, because each block waits for the disk
+/// several times. Where epochs are short, which makes them fast, up to [`SHORT_EPOCH`] steps, but no more than a
+/// part in 32 of all; in a long run so many that there are [`MOST_BLOCKS`], but no more than an epoch.
+fn block_of(per_epoch: u64, steps: u64) -> u64 {
+    let sixth = per_epoch.div_ceil(6);
+    if per_epoch < SHORT_EPOCH {
+        return sixth.max(SHORT_EPOCH.min(steps / 32));
+    }
+    sixth.max(per_epoch.min(steps / MOST_BLOCKS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_parts_of_an_epoch_and_few() {
+        // Steps of an epoch, steps of the run, steps of a block.
+        for (per_epoch, steps, block) in [
+            (600, 6_000, 100),
+            (600, 60_000, 234),
+            (600, 600_000, 600),
+            (59, 590, 18),
+            (59, 59, 10),
+            (8, 40_000, 64),
+            (1, 1, 1),
+        ] {
+            assert_eq!(block_of(per_epoch, steps), block, "{per_epoch}, {steps}");
+        }
     }
 }

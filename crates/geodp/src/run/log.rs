@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 
 /// After so long a checkpoint is written, wherever in a block the steps are.
 const CHECKPOINT_AFTER: Duration = Duration::from_secs(5);
+/// A block that took longer is told with its claim, even within an epoch.
+const CLAIM_AFTER: Duration = Duration::from_secs(1);
 
 /// Everything of a run that is written down.
 pub(crate) struct RunLog {
@@ -165,16 +167,16 @@ impl RunLog {
             let (step, steps) = (trainer.steps_done(), self.plan.steps);
             observer.on_step(&Progress { step, steps, records, loss });
         }
-        let step = trainer.steps_done();
+        let (step, took) = (trainer.steps_done(), start.elapsed());
+        let ends_epoch = self.ends_epoch(first, step);
+        // A claim takes milliseconds, in which a small model makes ten steps.
+        let claims = self.plan.protection.kind().is_some() && (ends_epoch || took > CLAIM_AFTER);
         let metrics = BlockMetrics {
             step,
             epoch: step as f64 * self.plan.batch as f64 / self.plan.facts.records as f64,
-            seconds: start.elapsed().as_secs_f64(),
-            epsilon: match self.plan.protection.kind() {
-                Some(_) => Some(self.ledger.account().claim()?),
-                None => None,
-            },
-            test: self.measure(trainer, first, step)?,
+            seconds: took.as_secs_f64(),
+            epsilon: claims.then(|| self.ledger.account().claim()).transpose()?,
+            test: if ends_epoch { self.measure(trainer)? } else { None },
             selection: trainer.selection(),
             polar: trainer.polar(),
             ..summary.metrics()
@@ -210,17 +212,14 @@ impl RunLog {
         Checkpoint { position, weights, optimizer_state }
     }
 
-    /// Held-out records are measured when an epoch was completed, and at the end.
-    fn measure(
-        &self,
-        trainer: &Trainer<'_>,
-        first: u64,
-        step: u64,
-    ) -> Result<Option<TestMetrics>, Error> {
+    /// Whether the steps since `first` completed an epoch, or the run.
+    fn ends_epoch(&self, first: u64, step: u64) -> bool {
         let epoch = |step: u64| step * self.plan.batch / self.plan.facts.records;
-        if epoch(first) == epoch(step) && step < self.plan.steps {
-            return Ok(None);
-        }
+        epoch(first) != epoch(step) || step == self.plan.steps
+    }
+
+    /// How the model does on held-out records.
+    fn measure(&self, trainer: &Trainer<'_>) -> Result<Option<TestMetrics>, Error> {
         let measured = trainer.evaluate()?;
         let errors = trainer.errors()?;
         Ok(measured.map(|e| TestMetrics {

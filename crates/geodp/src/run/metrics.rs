@@ -15,6 +15,7 @@ use geodp_nn::BatchOutcome;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// Bins of the norm histogram in every power of ten.
 const BINS_PER_DECADE: i32 = 8;
@@ -42,7 +43,8 @@ pub struct BlockMetrics {
     pub seconds: f64,
     /// Histogram of gradient norms as (bin, count). Private.
     pub norms: Vec<(usize, u64)>,
-    /// The claim after the block; absent without privacy.
+    /// The claim after the block, where it was computed: at the end of an epoch and of the run, and of a block that
+    /// took a second. Never without privacy.
     pub epsilon: Option<Claim>,
     /// Loss and accuracy on held-out records, where they were measured.
     pub test: Option<TestMetrics>,
@@ -128,10 +130,14 @@ impl BlockSummary {
     }
 }
 
-/// The bin of a norm: logarithmic, the ends catch everything beyond (and NaN).
+/// The bin of a norm: logarithmic, the ends catch everything beyond (and NaN). Found among the edges: a
+/// logarithm for each record would take as long as a tenth of a small model's step.
 pub(crate) fn bin_of(norm: f64) -> usize {
-    let place = (norm.log10() - f64::from(FIRST_DECADE)) * f64::from(BINS_PER_DECADE);
-    if place.is_nan() { BINS - 1 } else { place.clamp(0.0, (BINS - 1) as f64) as usize }
+    static EDGES: LazyLock<[f64; BINS]> = LazyLock::new(|| std::array::from_fn(bin_start));
+    if norm.is_nan() {
+        return BINS - 1;
+    }
+    EDGES.partition_point(|edge| *edge <= norm).saturating_sub(1)
 }
 
 /// Lower edge of a bin.
