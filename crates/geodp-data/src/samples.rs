@@ -21,6 +21,10 @@ impl Samples for Dataset {
         self.records().stored_input(index)
     }
 
+    fn byte_scaling(&self) -> Option<(f32, f32)> {
+        common(self.records())
+    }
+
     fn label(&self, index: usize) -> u32 {
         self.label(index)
     }
@@ -52,7 +56,19 @@ impl Samples for Unlabelled<'_> {
         self.0.stored_input(index)
     }
 
+    fn byte_scaling(&self) -> Option<(f32, f32)> {
+        common(self.0)
+    }
+
     fn label(&self, _index: usize) -> u32 {
         0
+    }
+}
+
+/// What all bytes are scaled by, if channels do not differ.
+fn common(records: &Records) -> Option<(f32, f32)> {
+    match records.byte_scaling()? {
+        [affine] => Some(*affine),
+        _ => None,
     }
 }

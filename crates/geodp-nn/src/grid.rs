@@ -9,6 +9,7 @@
 //!
 //! - Parameters in lanes: n = 2⁸·truncate(g·s), s = w·(2²²/C)·(1 − 2⁻²¹).
 //! - Linear layers: n = u·y, u = truncate(x·a), y = truncate(dy·b), a·b = w·(2³⁰/C)·(1 − 2⁻²¹).
+//! - Linear layers that take bytes as they are: [`crate::layers::linear_bytes_gradient`], which rounds once.
 //!
 //! Truncation toward zero only shortens. What may lengthen: s, or b given a, is rounded to single
 //! precision (a factor of at most 1 + 2⁻²⁴), and so are one or two products (1 + 2⁻²⁴ each); N is a
@@ -102,6 +103,11 @@ impl Grid {
     /// s of a cut weight.
     pub(crate) fn lane_scale(&self, weight: f64) -> f32 {
         usable(weight / self.bound * f64::from(1u32 << LANE_BITS) * SHRINK)
+    }
+
+    /// w·(2³⁰/C)·(1 − 2⁻²¹) of a cut weight.
+    pub(crate) fn byte_scale(&self, weight: f64) -> f64 {
+        weight / self.bound * f64::from(1u32 << Self::BITS) * SHRINK
     }
 
     /// a and b of a cut weight, for a linear layer with these factors. Split so that u and y have the

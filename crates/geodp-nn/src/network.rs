@@ -287,6 +287,12 @@ impl Network {
                 return Err(Error::Label { index, label, classes });
             }
         }
-        Ok(Pass { layout: &self.layout, samples, packed: Vec::new(), packed_of: Vec::new() })
+        Ok(Pass {
+            layout: &self.layout,
+            samples,
+            packed: Vec::new(),
+            packed_of: Vec::new(),
+            bytes: None,
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! All tests of this crate as one program, which links once: a new file of tests wants its line here.
 
 mod batches;
+mod bytes;
 mod common;
 mod description;
 mod exact;

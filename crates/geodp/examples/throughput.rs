@@ -82,6 +82,9 @@ impl Samples for Synthetic {
             Inputs::Floats(floats) => StoredInput::Floats(&floats[place]),
         })
     }
+    fn byte_scaling(&self) -> Option<(f32, f32)> {
+        matches!(self.inputs, Inputs::Bytes(_)).then_some(AFFINE)
+    }
     fn label(&self, index: usize) -> u32 {
         (index as u32).wrapping_mul(2_654_435_761) % self.classes
     }

@@ -15,7 +15,7 @@ use crate::simd::{FeatureLanes, Kernel, MOST_LANES};
 use std::marker::PhantomData;
 
 /// Chains of a sum.
-const CHAINS: usize = 16;
+pub(super) const CHAINS: usize = 16;
 /// Features of a strip: 4 KiB of four records.
 const STRIP: usize = 256;
 /// Outputs of a register tile; records beside them where there are registers.
@@ -239,7 +239,7 @@ fn measure<V: FeatureLanes>(x: &[f32], waiting: &mut Waiting<V>) {
 
 /// Sixteen chains: the second half to the first, and so on.
 #[inline(always)]
-fn added_up<T: Copy + std::ops::Add<Output = T>>(mut chains: [T; CHAINS]) -> T {
+pub(super) fn added_up<T: Copy + std::ops::Add<Output = T>>(mut chains: [T; CHAINS]) -> T {
     let mut half = CHAINS / 2;
     while half > 0 {
         for at in 0..half {

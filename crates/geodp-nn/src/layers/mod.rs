@@ -18,6 +18,8 @@ pub(crate) mod cross_entropy;
 mod flatten;
 pub(crate) mod group_norm;
 pub(crate) mod linear;
+pub(crate) mod linear_bytes;
+pub(crate) mod linear_bytes_gradient;
 pub(crate) mod linear_exact;
 pub(crate) mod linear_read;
 pub(crate) mod linear_rows;

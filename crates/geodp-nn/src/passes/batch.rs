@@ -8,7 +8,7 @@ use super::block::Leave;
 use super::exact::{ExactBatch, ExactGoal, Tallies};
 use super::tally::Tally;
 use super::workspace::Workspace;
-use super::{Goal, Pass, WeightOf};
+use super::{Goal, OfBytes, Pass, WeightOf};
 use crate::layers::linear::OuterProducts;
 use crate::network::BatchOutcome;
 use crate::simd::{Kernel, Vector};
@@ -255,6 +255,9 @@ impl<V: Vector> Execute for Passes<V> {
         sum: &mut [i64],
     ) -> BatchOutcome {
         (pass.packed, pass.packed_of) = pass.layout.pack::<V>(weights);
+        if let ExactBatch::Records(_) = batch {
+            pass.bytes = OfBytes::new(pass.layout, pass.samples, weights);
+        }
         let tallies = Tallies::new(self, pass.layout);
         let outcome = match batch {
             ExactBatch::Records(batch) => self.tally_records(&pass, batch, goal, &tallies),

@@ -7,9 +7,10 @@
 //! no transposed copy is kept, which would not fit the L2 cache: an exact sum reads them again where they are
 //! stored ([`Inputs`]); and with few outputs they are never turned round ([`crate::layers::linear_read`]).
 
-use super::Pass;
 use super::workspace::{OfInput, Workspace};
+use super::{OfBytes, Pass};
 use crate::layers::linear::Linear;
+use crate::layers::linear_bytes::{self, ReadBytes};
 use crate::layers::linear_read::{self, ReadRows, RowMeasure, WIDE_INPUTS};
 use crate::simd::{Kernel, MOST_LANES, Measuring, Vector};
 use crate::{Samples, StoredInput};
@@ -29,6 +30,8 @@ pub(crate) enum Inputs<'a> {
     Lanes,
     /// As floats, in rows of the workspace where it is none.
     Rows([Option<&'a [f32]>; MOST_LANES]),
+    /// As bytes, see [`super::OfBytes`]; places without a record have another's.
+    Bytes([&'a [u8]; MOST_LANES]),
 }
 
 impl<V: Vector> Workspace<V> {
@@ -50,6 +53,10 @@ impl<V: Vector> Workspace<V> {
             self.targets.push(samples.target(index as usize));
         }
         let linear = pass.layout.input_linear();
+        if let (true, Some(of_bytes), Some((layer, step))) = (measure, &pass.bytes, linear) {
+            let rows = self.read_as_bytes(pass, of_bytes, batch, (layer, step.output));
+            return (Inputs::Bytes(rows), 1);
+        }
         let mut measuring = (measure && linear.is_some()).then(Measuring::new);
         self.of_input = None;
         let mut y = linear.map(|(_, step)| std::mem::take(&mut self.values[step.output]));
@@ -73,6 +80,41 @@ impl<V: Vector> Workspace<V> {
             self.of_input = measuring.map(OfInput::Lanes);
         }
         (if keep { Inputs::Lanes } else { inputs }, usize::from(linear.is_some()))
+    }
+
+    /// Takes bytes as they are stored through the first layer, whose outputs go to slot `output`.
+    fn read_as_bytes<'a>(
+        &mut self,
+        pass: &Pass<'a>,
+        of_bytes: &OfBytes,
+        batch: &[u32],
+        (layer, output): (&Linear, usize),
+    ) -> [&'a [u8]; MOST_LANES] {
+        let mut rows = [&[][..]; MOST_LANES];
+        for (row, &index) in rows.iter_mut().zip(batch) {
+            *row = match pass.samples.stored_input(index as usize) {
+                Some(StoredInput::Bytes(bytes, [_])) => bytes,
+                _ => panic!("Samples::byte_scaling promises bytes, but input {index} is none"),
+            };
+        }
+        let first = rows[0];
+        rows[batch.len()..].fill(first);
+        let packed = &pass.packed[pass.packed_of[0].clone()];
+        let mut measure = RowMeasure::new();
+        let mut y = [[0.0; MOST_LANES]; linear_bytes::MOST_OUTPUTS];
+        let y = &mut y[..layer.outputs];
+        V::run(ReadBytes::<V::Part> {
+            rows: &rows[..batch.len().next_multiple_of(linear_bytes::RECORDS)],
+            scaling: &of_bytes.scaling,
+            weights: &of_bytes.weights,
+            biases: &packed[layer.inputs * layer.outputs..][..layer.outputs],
+            y,
+            measure: &mut measure,
+            vector: PhantomData,
+        });
+        V::run(Load { from: y, to: &mut self.values[output] });
+        self.of_input = Some(OfInput::Rows(measure));
+        rows
     }
 
     /// Reads bytes that are all to be scaled alike, or says that it did not.

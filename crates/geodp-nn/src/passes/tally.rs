@@ -11,6 +11,7 @@ use super::read::Inputs;
 use super::weigh::blank;
 use super::workspace::{OfInput, Workspace};
 use crate::grid::{Factor, Grid, LANE_RECORDS, LANE_SHIFT, largest_product};
+use crate::layers::linear_bytes_gradient::AddBytes;
 use crate::layers::linear_exact::Factors;
 use crate::layers::linear_rows::RowFactors;
 use crate::layout::Layout;
@@ -219,11 +220,18 @@ impl<V: Vector> Tally<V> {
     ) {
         for (at, (layer, step)) in pass.layout.linear_steps().enumerate() {
             let (of_x, of_dy) = &self.measured[at];
+            let sum = &mut self.sum[step.parameters.clone()][..layer.inputs * layer.outputs];
+            if let (0, Inputs::Bytes(rows), Some(of_bytes)) = (step.input, inputs, &pass.bytes) {
+                let rows = &rows[..workspace.labels.len().next_multiple_of(2)];
+                let dy = &workspace.linear[at].1[..layer.outputs];
+                let (scales, scaling) = (&weights.map(|w| grid.byte_scale(w)), &of_bytes.scaling);
+                V::run(AddBytes { rows, scaling, dy, scales, sum });
+                continue;
+            }
             let (mut a, mut b) = ([0.0; MOST_LANES], [0.0; MOST_LANES]);
             let mut products = [0; MOST_LANES];
             let products = &mut products[..V::LANES];
             V::run(FactorScales { grid, weights, of_x, of_dy, a: &mut a, b: &mut b, products });
-            let sum = &mut self.sum[step.parameters.clone()][..layer.inputs * layer.outputs];
             let dy = (&workspace.linear[at].1[..layer.outputs], V::load(&b));
             match (inputs, &mut self.of_rows) {
                 (Inputs::Rows(stored), Some(factors)) if step.input == 0 => {

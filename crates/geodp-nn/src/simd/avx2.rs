@@ -330,6 +330,49 @@ impl FeatureLanes for F32x8 {
             _mm256_storeu_si256(high.as_mut_ptr().cast(), of_high);
         });
     }
+    #[inline(always)]
+    fn from_bytes(from: &[u8]) -> Self {
+        let from = &from[..8];
+        Self(intrinsic!({
+            let bytes = _mm_loadl_epi64(from.as_ptr().cast());
+            _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes))
+        }))
+    }
+    #[inline(always)]
+    fn shorts_from_bytes(from: &[u8]) -> Self::Shorts {
+        let from = &from[..16];
+        intrinsic!(_mm256_cvtepu8_epi16(_mm_loadu_si128(from.as_ptr().cast())))
+    }
+    /// Of each half q = 0…3 holds its bytes 4q to 4q + 3.
+    #[inline(always)]
+    fn byte_pairs(first: &[u8], second: &[u8]) -> [Self::Shorts; 4] {
+        let (first, second) = (&first[..32], &second[..32]);
+        intrinsic!({
+            let zero = _mm256_setzero_si256();
+            let first = _mm256_loadu_si256(first.as_ptr().cast());
+            let second = _mm256_loadu_si256(second.as_ptr().cast());
+            let low = _mm256_unpacklo_epi8(first, second);
+            let high = _mm256_unpackhi_epi8(first, second);
+            [
+                _mm256_unpacklo_epi8(low, zero),
+                _mm256_unpackhi_epi8(low, zero),
+                _mm256_unpacklo_epi8(high, zero),
+                _mm256_unpackhi_epi8(high, zero),
+            ]
+        })
+    }
+    #[inline(always)]
+    fn byte_pairs_store(sums: [Self::Pairs; 4], to: &mut [i32]) {
+        let (low, high) = to[..32].split_at_mut(16);
+        for (q, sums) in sums.into_iter().enumerate() {
+            let (low, high) = (&mut low[4 * q..4 * q + 4], &mut high[4 * q..4 * q + 4]);
+            intrinsic!({
+                let high_sums = _mm256_extracti128_si256::<1>(sums);
+                _mm_storeu_si128(low.as_mut_ptr().cast(), _mm256_castsi256_si128(sums));
+                _mm_storeu_si128(high.as_mut_ptr().cast(), high_sums);
+            });
+        }
+    }
 }
 
 /// The sum over the lanes of each of eight, by additions that transpose.

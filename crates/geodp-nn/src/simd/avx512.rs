@@ -306,6 +306,58 @@ impl FeatureLanes for F32x16 {
             _mm512_storeu_si512(high.as_mut_ptr().cast(), of_high);
         });
     }
+    #[inline(always)]
+    fn from_bytes(from: &[u8]) -> Self {
+        let from = &from[..16];
+        Self(intrinsic!({
+            let bytes = _mm_loadu_si128(from.as_ptr().cast());
+            _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes))
+        }))
+    }
+    #[inline(always)]
+    fn shorts_from_bytes(from: &[u8]) -> Self::Shorts {
+        let from = &from[..32];
+        intrinsic!(_mm512_cvtepu8_epi16(_mm256_loadu_si256(from.as_ptr().cast())))
+    }
+    /// Of each quarter q = 0…3 holds its bytes 4q to 4q + 3.
+    #[inline(always)]
+    fn byte_pairs(first: &[u8], second: &[u8]) -> [Self::Shorts; 4] {
+        let (first, second) = (&first[..64], &second[..64]);
+        intrinsic!({
+            let zero = _mm512_setzero_si512();
+            let first = _mm512_loadu_si512(first.as_ptr().cast());
+            let second = _mm512_loadu_si512(second.as_ptr().cast());
+            let low = _mm512_unpacklo_epi8(first, second);
+            let high = _mm512_unpackhi_epi8(first, second);
+            [
+                _mm512_unpacklo_epi8(low, zero),
+                _mm512_unpackhi_epi8(low, zero),
+                _mm512_unpacklo_epi8(high, zero),
+                _mm512_unpackhi_epi8(high, zero),
+            ]
+        })
+    }
+    #[inline(always)]
+    fn byte_pairs_store(sums: [Self::Pairs; 4], to: &mut [i32]) {
+        let to = &mut to[..64];
+        intrinsic!({
+            // Quarters of four to fours of quarters.
+            let [a, b, c, d] = sums;
+            let (ab, ab_high) =
+                (_mm512_shuffle_i32x4::<0x44>(a, b), _mm512_shuffle_i32x4::<0xee>(a, b));
+            let (cd, cd_high) =
+                (_mm512_shuffle_i32x4::<0x44>(c, d), _mm512_shuffle_i32x4::<0xee>(c, d));
+            let rows = [
+                _mm512_shuffle_i32x4::<0x88>(ab, cd),
+                _mm512_shuffle_i32x4::<0xdd>(ab, cd),
+                _mm512_shuffle_i32x4::<0x88>(ab_high, cd_high),
+                _mm512_shuffle_i32x4::<0xdd>(ab_high, cd_high),
+            ];
+            for (at, row) in rows.into_iter().enumerate() {
+                _mm512_storeu_si512(to[16 * at..].as_mut_ptr().cast(), row);
+            }
+        });
+    }
 }
 
 /// Where pieces of sixteen columns start, the last so that it ends with the columns.

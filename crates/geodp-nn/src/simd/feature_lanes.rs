@@ -15,4 +15,13 @@ pub(crate) trait FeatureLanes: Vector {
     fn shorts_splat(pair: i32) -> Self::Shorts;
     /// `to += sums`, of each lane.
     fn pairs_add(sums: Self::Pairs, to: &mut [i64]);
+
+    /// The first `LANES` bytes as numbers.
+    fn from_bytes(from: &[u8]) -> Self;
+    /// The first [`super::Quantise::SHORTS`] bytes.
+    fn shorts_from_bytes(from: &[u8]) -> Self::Shorts;
+    /// The first 4·`LANES` bytes of two records side by side, in an order of their own.
+    fn byte_pairs(first: &[u8], second: &[u8]) -> [Self::Shorts; 4];
+    /// Sums of products of [`Self::byte_pairs`] in the order of the bytes.
+    fn byte_pairs_store(sums: [Self::Pairs; 4], to: &mut [i32]);
 }

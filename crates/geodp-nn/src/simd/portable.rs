@@ -206,6 +206,23 @@ impl FeatureLanes for Portable {
             *to += i64::from(sum);
         }
     }
+    #[inline(always)]
+    fn from_bytes(from: &[u8]) -> Self {
+        Self(core::array::from_fn(|lane| f32::from(from[lane])))
+    }
+    #[inline(always)]
+    fn shorts_from_bytes(from: &[u8]) -> Self::Shorts {
+        core::array::from_fn(|at| i16::from(from[at]))
+    }
+    #[inline(always)]
+    fn byte_pairs(first: &[u8], second: &[u8]) -> [Self::Shorts; 4] {
+        let of = |at: usize| if at.is_multiple_of(2) { first } else { second }[at / 2];
+        core::array::from_fn(|q| core::array::from_fn(|at| i16::from(of(16 * q + at))))
+    }
+    #[inline(always)]
+    fn byte_pairs_store(sums: [Self::Pairs; 4], to: &mut [i32]) {
+        to[..32].copy_from_slice(sums.as_flattened());
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,218 @@
+//! Exact sums of linear first layers on inputs that are all stored as bytes: those of the records one by one, no
+//! longer than the bound, near the real ones, and the same bits everywhere.
+
+use crate::common;
+
+use common::Random;
+use geodp_nn::{Grid, InstructionSet, NetworkSpec, Samples, StoredInput};
+
+const FULL: i128 = 1 << Grid::BITS;
+
+/// Images of bytes with one scaling, which they tell of if asked.
+struct Images {
+    bytes: Vec<u8>,
+    len: usize,
+    affine: [(f32, f32); 1],
+    classes: u32,
+    tells: bool,
+}
+
+impl Samples for Images {
+    fn len(&self) -> usize {
+        self.bytes.len() / self.len
+    }
+    fn input_len(&self) -> usize {
+        self.len
+    }
+    fn read_input(&self, index: usize, out: &mut [f32]) {
+        let [(a, b)] = self.affine;
+        for (out, byte) in out.iter_mut().zip(&self.bytes[index * self.len..]) {
+            *out = f32::from(*byte) * a + b;
+        }
+    }
+    fn stored_input(&self, index: usize) -> Option<StoredInput<'_>> {
+        Some(StoredInput::Bytes(&self.bytes[index * self.len..][..self.len], &self.affine))
+    }
+    fn byte_scaling(&self) -> Option<(f32, f32)> {
+        self.tells.then_some(self.affine[0])
+    }
+    fn label(&self, index: usize) -> u32 {
+        (index as u32).wrapping_mul(2_654_435_761) % self.classes
+    }
+}
+
+/// Mostly dark ones, one black, one white.
+fn images(spec: &NetworkSpec, count: usize, affine: (f32, f32)) -> Images {
+    let network = spec.build().unwrap();
+    let (len, mut random) = (network.input_len(), Random(11));
+    let mut bytes: Vec<u8> =
+        (0..count * len).map(|_| (random.unit().powi(3) * 256.0) as u8).collect();
+    bytes[..len].fill(0);
+    bytes[len..2 * len].fill(255);
+    Images { bytes, len, affine: [affine], classes: network.classes() as u32, tells: true }
+}
+
+fn specs() -> Vec<NetworkSpec> {
+    vec![
+        NetworkSpec::logistic(784, 2),
+        NetworkSpec::mlp(71, &[2], 3),
+        NetworkSpec::logistic(1_030, 2),
+        NetworkSpec::mlp(100, &[1, 4], 3),
+    ]
+}
+
+const AFFINES: [(f32, f32); 4] =
+    [(1.0 / 255.0, 0.0), (1.0 / 255.0 / 0.3081, -0.1307 / 0.3081), (-0.02, 3.0), (1e6, -1e9)];
+
+type Rule = dyn Fn(usize, f64) -> f64 + Sync;
+
+fn exact(
+    (spec, isa): (&NetworkSpec, Option<InstructionSet>),
+    data: &Images,
+    batch: &[u32],
+    rule: &Rule,
+    bound: f64,
+) -> (Vec<i64>, Vec<f32>, Vec<f32>) {
+    let network = isa.map_or_else(|| spec.build(), |isa| spec.build_for(isa)).unwrap();
+    let (weights, mut sum) = (network.init(3), vec![i64::MIN; network.dim()]);
+    let grid = Grid::new(bound).unwrap();
+    let outcome = network.exact_sum(&weights, data, batch, rule, grid, &mut sum).unwrap();
+    (sum, outcome.norms, outcome.losses)
+}
+
+fn flat(_: usize, norm: f64) -> f64 {
+    (0.3 / norm).min(1.0)
+}
+
+#[test]
+fn sums_are_those_of_the_records_one_by_one_on_every_instruction_set() {
+    for (spec, affine) in specs().iter().zip(AFFINES.into_iter().cycle()) {
+        let data = images(spec, 40, affine);
+        let alone: Vec<_> = (0..40).map(|i| exact((spec, None), &data, &[i], &flat, 0.3)).collect();
+        for len in [1usize, 7, 8, 9, 40, 131] {
+            let batch: Vec<u32> = (0..len as u32).map(|i| i * 7 % 40).collect();
+            let one = |i: &u32| &alone[*i as usize];
+            for isa in InstructionSet::available() {
+                let (sum, norms, losses) = exact((spec, Some(isa)), &data, &batch, &flat, 0.3);
+                let expected = |at: usize| batch.iter().map(|i| one(i).0[at]).sum::<i64>();
+                assert_eq!(sum, (0..sum.len()).map(expected).collect::<Vec<_>>(), "{isa:?}, {len}");
+                assert_eq!(norms, batch.iter().map(|i| one(i).1[0]).collect::<Vec<_>>());
+                assert_eq!(losses, batch.iter().map(|i| one(i).2[0]).collect::<Vec<_>>());
+            }
+        }
+    }
+}
+
+#[test]
+fn no_record_is_longer_than_the_bound() {
+    let rules: [(&str, &Rule); 5] = [
+        ("flat", &|_, norm| (0.3 / norm).min(1.0)),
+        ("normalised", &|_, norm| 0.3 / norm),
+        ("a hair too long", &|_, norm| 0.3 / norm * (1.0 + 1e-9)),
+        ("huge", &|_, _| 1e300),
+        ("negative", &|_, norm| -0.3 / norm),
+    ];
+    for spec in specs() {
+        let mut longest = 0;
+        for affine in AFFINES {
+            let data = images(&spec, 12, affine);
+            for (name, rule) in rules {
+                for index in 0..12 {
+                    let (sum, norms, _) = exact((&spec, None), &data, &[index], rule, 0.3);
+                    let square: i128 = sum.iter().map(|&n| i128::from(n).pow(2)).sum();
+                    assert!(square <= FULL * FULL, "{name}, {affine:?}: {square}");
+                    assert!(norms[0].is_finite());
+                    longest = longest.max(square);
+                }
+            }
+        }
+        assert!(longest as f64 >= 0.998 * (FULL * FULL) as f64, "{longest}: this shows nothing");
+    }
+}
+
+/// Against gradients in floating point, weighed and added in double precision, and against the same bytes read as
+/// floats.
+#[test]
+fn sums_are_close_to_real_ones() {
+    for spec in specs() {
+        for affine in &AFFINES[..3] {
+            let mut data = images(&spec, 64, *affine);
+            let (network, batch) = (spec.build().unwrap(), (0..64).collect::<Vec<u32>>());
+            let (weights, dim) = (network.init(3), network.dim());
+            let mut rows = vec![0.0; 64 * dim];
+            network.sample_gradients(&weights, &data, &batch, &mut rows).unwrap();
+            let mut expected = vec![0.0f64; dim];
+            for row in rows.chunks(dim) {
+                let norm = row.iter().map(|&g| f64::from(g).powi(2)).sum::<f64>().sqrt();
+                for (sum, &g) in expected.iter_mut().zip(row) {
+                    *sum += flat(0, norm) * f64::from(g);
+                }
+            }
+            let (sum, norms, losses) = exact((&spec, None), &data, &batch, &flat, 0.3);
+            let step = Grid::new(0.3).unwrap().step();
+            let off: f64 =
+                sum.iter().zip(&expected).map(|(&n, e)| (n as f64 * step - e).powi(2)).sum();
+            let norm = expected.iter().map(|e| e * e).sum::<f64>().sqrt();
+            assert!(off.sqrt() <= 2e-4 * norm, "{affine:?}: off by {} of {norm}", off.sqrt());
+            data.tells = false;
+            let (_, other_norms, other_losses) = exact((&spec, None), &data, &batch, &flat, 0.3);
+            let pairs = norms.iter().zip(&other_norms).chain(losses.iter().zip(&other_losses));
+            for (a, b) in pairs {
+                assert!((a - b).abs() <= 1e-3 * b.abs() + 1e-4, "{affine:?}: {a}, {b}");
+            }
+        }
+    }
+}
+
+/// A scaling that whole numbers cannot follow goes the way of floats, to their bits.
+#[test]
+fn a_scaling_that_leaves_bytes_too_little_is_read_as_floats() {
+    let spec = NetworkSpec::logistic(100, 2);
+    let mut data = images(&spec, 20, (1e-4, 1.0));
+    let batch: Vec<u32> = (0..20).collect();
+    let told = exact((&spec, None), &data, &batch, &flat, 0.3);
+    data.tells = false;
+    assert_eq!(exact((&spec, None), &data, &batch, &flat, 0.3), told);
+}
+
+#[test]
+fn long_batches_of_the_longest_records_do_not_overflow() {
+    let spec = NetworkSpec::logistic(64, 2);
+    let mut data = images(&spec, 3, (1.0, 0.0));
+    // Of little input the factor is the largest that there is.
+    data.bytes[128..].fill(1);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    for record in 0..3 {
+        let (one, ..) = exact((&spec, None), &data, &[record], &|_, _| 1e9, 1.0);
+        let batch = vec![record; 70_000];
+        let (sum, ..) = pool.install(|| exact((&spec, None), &data, &batch, &|_, _| 1e9, 1.0));
+        assert_eq!(sum, one.iter().map(|n| n * 70_000).collect::<Vec<_>>());
+    }
+}
+
+/// Written down on a machine with AVX-512.
+#[test]
+fn the_bits_are_pinned() {
+    let hashes: Vec<u64> = specs()
+        .iter()
+        .map(|spec| {
+            let data = images(spec, 50, AFFINES[1]);
+            let batch: Vec<u32> = (0..50).collect();
+            let (sum, norms, losses) = exact((spec, None), &data, &batch, &flat, 0.3);
+            let bytes = sum.iter().flat_map(|n| n.to_le_bytes());
+            let floats = norms.iter().chain(&losses).flat_map(|x| x.to_bits().to_le_bytes());
+            // FNV-1a.
+            bytes.chain(floats).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+            })
+        })
+        .collect();
+    assert_eq!(hashes, PINNED);
+}
+
+const PINNED: [u64; 4] = [
+    641_566_210_232_634_322,
+    17_241_785_834_454_735_328,
+    7_593_454_320_102_685_937,
+    2_242_842_816_679_850_711,
+];
