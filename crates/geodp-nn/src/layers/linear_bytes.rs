@@ -230,7 +230,8 @@ mod tests {
     /// To the last bit of sixteen chains, and lengths as 128-bit sums have them.
     fn check<V: FeatureLanes>(inputs: usize, outputs: usize, records: usize, affine: (f32, f32)) {
         let value = |at: usize| (at as f32 * 0.731 + 0.2).sin();
-        let byte = |at: usize| if at.is_multiple_of(5) { 255 } else { (at * at * 31 + at / 3) as u8 };
+        let byte =
+            |at: usize| if at.is_multiple_of(5) { 255 } else { (at * at * 31 + at / 3) as u8 };
         let bytes: Vec<Vec<u8>> = (0..records)
             .map(|record| (0..inputs).map(|at| byte(record * inputs + at)).collect())
             .collect();

@@ -123,7 +123,8 @@ mod tests {
 
     /// Against 128-bit sums; `size` is that of the largest z.
     fn check<V: Vector>(inputs: usize, outputs: usize, size: f64, affine: (f32, f32)) {
-        let byte = |at: usize| if at.is_multiple_of(5) { 255 } else { (at * at * 31 + at / 3) as u8 };
+        let byte =
+            |at: usize| if at.is_multiple_of(5) { 255 } else { (at * at * 31 + at / 3) as u8 };
         let records = V::LANES - 1;
         let bytes: Vec<Vec<u8>> = (0..V::LANES)
             .map(|record| (0..inputs).map(|at| byte(record * inputs + at)).collect())

@@ -4,8 +4,8 @@
 //! Decision: features stand in the lanes here, as they do in memory. Turning a block round, so that records stand
 //! in the lanes, takes longer than a linear layer of ten outputs. Every sum is sixteen chains, of the features
 //! j mod 16, whatever a register holds, and they are added up in one order: the same bits on every
-//! instruction set. Four records pass at a time from their beginning to their end, as the hardware fetches them best,
-//! a strip of them for all outputs; weights come from the L2 cache, and chains wait between strips.
+//! instruction set. Eight records pass at a time from their beginning to their end, a strip of them for all outputs,
+//! the next one asked for; weights come from the L2 cache, once for the eight, and chains wait between strips.
 
 #![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
 
@@ -16,11 +16,15 @@ use std::marker::PhantomData;
 
 /// Chains of a sum.
 pub(super) const CHAINS: usize = 16;
-/// Features of a strip: 4 KiB of four records.
+/// Features of a strip: 8 KiB of eight records.
 const STRIP: usize = 256;
+/// Records that pass at a time: while they do, a strip of the weights stays in the L1 cache.
+const RECORDS: usize = 8;
 /// Outputs of a register tile; records beside them where there are registers.
 const OUTPUTS: usize = 5;
-const RECORDS: usize = 4;
+const TILE: usize = 4;
+/// Floats that come from memory at once.
+const LINE: usize = 16;
 /// Inputs from which on they are not kept in lanes: of fewer, a block's transposed copy fits the L2 cache, and
 /// reading it is faster.
 pub(crate) const WIDE_INPUTS: usize = 1024;
@@ -120,8 +124,16 @@ impl<V: FeatureLanes> Kernel for ReadRows<'_, V> {
                 }
                 let weights = Weights { from: &self.weights[first..], row: padded(inputs) };
                 multiply(&x[..rows.len()], weights, self.y.len(), waiting);
-                for (x, waiting) in x.iter().zip(&mut *waiting) {
-                    measure(x, waiting);
+                for (r, waiting) in waiting.iter_mut().enumerate() {
+                    let next = if strip.end < inputs {
+                        &rows[r][strip.end..]
+                    } else {
+                        self.rows.get((at + 1) * RECORDS + r).unwrap_or(&rows[r])
+                    };
+                    for line in next.iter().take(STRIP).step_by(LINE) {
+                        V::prefetch(line);
+                    }
+                    measure(x[r], waiting);
                 }
             }
             for (record, waiting) in (at * RECORDS..).zip(waiting) {
@@ -147,7 +159,7 @@ struct Weights<'a> {
     row: usize,
 }
 
-/// Adds a strip of up to four records.
+/// Adds a strip of some records.
 #[inline(always)]
 fn multiply<V: FeatureLanes>(
     x: &[&[f32]],
@@ -169,7 +181,7 @@ fn multiply<V: FeatureLanes>(
                 }
             }};
         }
-        match (V::LANES == CHAINS, x.len() == RECORDS) {
+        match (V::LANES == CHAINS, x.len().is_multiple_of(TILE)) {
             (true, true) => tiles!(4, 1),
             (true, false) => tiles!(1, 1),
             (false, _) => tiles!(1, 2),
