@@ -102,7 +102,7 @@ pub enum Spread {
 }
 
 /// Below this many coordinates, handing chunks to other threads costs more than it saves.
-const PARALLEL_FROM: usize = 8 * crate::kernels::rotate::CHUNK;
+const PARALLEL_FROM: usize = 2 * crate::kernels::rotate::CHUNK;
 
 pub(crate) fn check_noise_multiplier(noise_multiplier: f64) -> Result<f64, Error> {
     if noise_multiplier.is_finite() && noise_multiplier >= 0.0 {

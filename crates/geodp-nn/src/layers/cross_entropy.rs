@@ -121,17 +121,25 @@ impl<V: Vector> CrossEntropy<'_, V> {
     #[inline(always)]
     fn sigmoid(self) -> usize {
         let lanes = self.labels.len();
-        let (mut z, mut dz, mut winner) =
-            ([0.0f32; MOST_LANES], [0.0f32; MOST_LANES], [u32::MAX; MOST_LANES]);
+        let (mut z, mut dz) = ([0.0f32; MOST_LANES], [0.0f32; MOST_LANES]);
+        let (mut labels, mut losses) = ([0.0f32; MOST_LANES], [0.0f32; MOST_LANES]);
         self.logits[0].store(&mut z);
-        for lane in 0..lanes {
-            let (z, label) = (z[lane], self.labels[lane] as f32);
+        for (to, label) in labels.iter_mut().zip(self.labels) {
+            *to = *label as f32;
+        }
+        // Of all lanes, without branches: in vectors.
+        for lane in 0..V::LANES {
+            let (z, label) = (z[lane], labels[lane]);
             let small = math::exp(-z.abs());
-            self.losses[lane] = z.max(0.0) - z * label + math::ln_1p(small);
-            let of_one = if z >= 0.0 { 1.0 / (1.0 + small) } else { small / (1.0 + small) };
-            dz[lane] = of_one - label;
+            losses[lane] = z.max(0.0) - z * label + math::ln_1p(small);
+            dz[lane] = (if z >= 0.0 { 1.0 } else { small }) / (1.0 + small) - label;
+        }
+        dz[lanes..].fill(0.0);
+        self.losses.copy_from_slice(&losses[..lanes]);
+        let mut winner = [u32::MAX; MOST_LANES];
+        for (winner, z) in winner[..lanes].iter_mut().zip(z) {
             if !z.is_nan() {
-                winner[lane] = u32::from(z > 0.0);
+                *winner = u32::from(z > 0.0);
             }
         }
         if let Some(probabilities) = self.probabilities {

@@ -5,8 +5,8 @@
 //!
 //! # Guarantee
 //! With N² = ‖dy‖²·(‖x̂‖² + 1) and |w|·N ≤ C, the vectors z·x̂/a and the bias's whole number together are no longer than
-//! 2³⁰·(1 − 2⁻²¹), as [`crate::grid`] shows. Rounding c adds at most ½ to each entry, of which there are 2¹⁷ at
-//! most: a vector of length 2⁷·√2 at most, where 1 − 2⁻²¹ leaves 2⁹, half of it to all else.
+//! 2³⁰·(1 − 2⁻²¹), as [`crate::grid`] shows. Rounding c adds at most ½ to each entry, of which there are 2¹⁵ at
+//! most: a vector of length 2⁶·√2 at most, where 1 − 2⁻²¹ leaves 2⁹, half of it to all else.
 
 #![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
 
@@ -148,7 +148,7 @@ mod tests {
                 let real =
                     f64::from(lanes[at / inputs][record]) * scales[record] * scaling.factor();
                 let z = real.clamp(-LARGEST, LARGEST).trunc();
-                let c = (z * scaling.offset as f64 / 65_536.0 + 0.5).floor();
+                let c = (z * scaling.offset as f64 / 16_384.0 + 0.5).floor();
                 z as i128 * i128::from(rows[record][at % inputs]) + c as i128
             };
             assert_eq!(i128::from(sum), 7 + (0..records).map(n).sum::<i128>(), "{inputs}, {at}");

@@ -4,6 +4,7 @@
 //! so the result is the same bits for any number of threads. Memory: at most [`STRIPES`] sums and
 //! one workspace for each thread, whatever the length of the batch.
 
+use super::awake::Awake;
 use super::block::Leave;
 use super::exact::{ExactBatch, ExactGoal, Tallies};
 use super::tally::Tally;
@@ -28,6 +29,7 @@ pub(crate) struct Passes<V: Vector> {
     workspaces: Mutex<Vec<Workspace<V>>>,
     sums: Mutex<Vec<f32>>,
     pub(crate) tallies: Mutex<Vec<Tally<V>>>,
+    awake: Awake,
 }
 
 /// [`Passes`] without its vector.
@@ -94,6 +96,7 @@ impl<V: Vector> Passes<V> {
             workspaces: Mutex::new(Vec::new()),
             sums: Mutex::new(Vec::new()),
             tallies: Mutex::new(Vec::new()),
+            awake: Awake::default(),
         }
     }
 
@@ -231,7 +234,9 @@ impl<V: Vector> Execute for Passes<V> {
         sum: &mut [f32],
     ) -> BatchOutcome {
         (pass.packed, pass.packed_of) = pass.layout.pack::<V>(weights);
-        self.sum_records(&pass, batch, goal, sum)
+        let outcome = self.sum_records(&pass, batch, goal, sum);
+        self.awake.keep();
+        outcome
     }
 
     fn unit_gradient(
@@ -263,6 +268,7 @@ impl<V: Vector> Execute for Passes<V> {
             ExactBatch::Records(batch) => self.tally_records(&pass, batch, goal, &tallies),
             ExactBatch::Units(units) => self.tally_units(&pass, units, goal, &tallies),
         };
+        self.awake.keep();
         sum.fill(0);
         tallies.finish(sum);
         outcome

@@ -58,8 +58,9 @@ impl<'a, V: Vector> Tallies<'a, V> {
     /// Adds all of them to `sum`.
     pub(crate) fn finish(self, sum: &mut [i64]) {
         let mut idle = self.idle.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for tally in &mut idle {
-            tally.finish(self.layout, sum);
+        idle.par_iter_mut().with_max_len(1).for_each(|tally| tally.finish(self.layout));
+        for tally in &idle {
+            tally.add_to(sum);
         }
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).append(&mut idle);
     }

@@ -3,6 +3,7 @@
 //! stripes and threads. Sums of integers go through [`tally`] and [`exact`] instead of
 //! [`weigh`] and stripes; sums over units of several rows through [`units`].
 
+mod awake;
 pub(crate) mod batch;
 mod block;
 pub(crate) mod exact;

@@ -273,14 +273,18 @@ impl<V: Vector> Tally<V> {
         self.unit_blocks = 0;
     }
 
-    /// Adds all of it to `sum`.
-    pub(crate) fn finish(&mut self, layout: &Layout, sum: &mut [i64]) {
+    /// Moves all that waits to the sum.
+    pub(crate) fn finish(&mut self, layout: &Layout) {
         for ((layer, step), factors) in layout.linear_steps().zip(&mut self.factors) {
             let sum = &mut self.sum[step.parameters.clone()];
             factors.multiply::<V>(&mut sum[..layer.inputs * layer.outputs]);
         }
         self.fold(layout);
         self.fold_units();
+    }
+
+    /// Adds all of it to `sum`, once it is finished.
+    pub(crate) fn add_to(&self, sum: &mut [i64]) {
         for (sum, part) in sum.iter_mut().zip(&self.sum) {
             *sum += part;
         }
