@@ -1,8 +1,9 @@
 //! Figure 6: how long a perturbation takes, DP beside GeoDP, over d and B.
 //!
 //! Each cell perturbs the same 500 random gradients of one size by DP and by GeoDP in turn, so that
-//! both meet the machine in the same state, and keeps the median time of a perturbation. B only
-//! scales the noise; it is varied because the paper varies it.
+//! both meet the machine in the same state, and keeps the median time of a perturbation. All threads are
+//! awake when the clock starts, as they are after a gradient: who came first would wake them for the other.
+//! B only scales the noise; it is varied because the paper varies it.
 
 use crate::Error;
 use crate::experiment::{Cell, CellContext, Drawn, Experiment, FinishedOf, PageContext};
@@ -69,6 +70,7 @@ fn measure(
         let gradient: Vec<f32> = normals.iter().map(|n| (scale * n) as f32).collect();
         let time = |mechanism: &dyn Perturb<f32>| {
             let mut release = gradient.clone();
+            rayon::broadcast(|_| ());
             let started = Instant::now();
             mechanism.perturb_in_place(&mut release, &noise, number)?;
             Ok::<f64, Error>(started.elapsed().as_secs_f64() * 1e6)

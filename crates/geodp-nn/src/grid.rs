@@ -92,20 +92,24 @@ impl Grid {
 
     /// The weight of a gradient of this norm, cut so that weight·norm ≤ C; 0 for what is not finite
     /// and for a zero gradient.
+    ///
+    /// Without branches, as all that is done to each record of a block, so that it runs on vectors of them.
+    #[inline(always)]
     pub(crate) fn cut(&self, weight: f64, norm: f64) -> f64 {
         let most = self.bound / norm;
-        if !weight.is_finite() || !norm.is_finite() || norm == 0.0 {
-            return 0.0;
-        }
-        weight.clamp(-most, most)
+        let cut = larger(smaller(weight, most), -most);
+        let usable = weight.is_finite() & norm.is_finite() & (norm != 0.0);
+        if usable { cut } else { 0.0 }
     }
 
     /// s of a cut weight.
+    #[inline(always)]
     pub(crate) fn lane_scale(&self, weight: f64) -> f32 {
         usable(weight / self.bound * f64::from(1u32 << LANE_BITS) * SHRINK)
     }
 
     /// w·(2³⁰/C)·(1 − 2⁻²¹) of a cut weight.
+    #[inline(always)]
     pub(crate) fn byte_scale(&self, weight: f64) -> f64 {
         weight / self.bound * f64::from(1u32 << Self::BITS) * SHRINK
     }
@@ -113,8 +117,6 @@ impl Grid {
     /// a and b of a cut weight, for a linear layer with these factors. Split so that u and y have the
     /// same root mean square, which makes the error of truncation smallest, unless an `i16` would
     /// overflow.
-    ///
-    /// Without branches, so that it runs on vectors of records.
     #[inline(always)]
     pub(crate) fn factor_scales(&self, weight: f64, x: &Factor, dy: &Factor) -> (f32, f32) {
         let product = weight.abs() / self.bound * f64::from(1u32 << Self::BITS) * SHRINK;

@@ -11,6 +11,7 @@
 #![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
 
 use super::linear_bytes::{ByteScaling, MOST_OUTPUTS, PLACES, starts};
+use crate::grid::Grid;
 use crate::simd::{FeatureLanes, Kernel, MOST_LANES, Vector};
 
 /// |z| at most: a limit that only records meet whose bytes are all but 0, and that shortens. z is split in two
@@ -25,8 +26,9 @@ pub(crate) struct AddBytes<'a, V> {
     pub(crate) rows: &'a [&'a [u8]],
     pub(crate) scaling: &'a ByteScaling,
     pub(crate) dy: &'a [V],
-    /// w·(2³⁰/C)·(1 − 2⁻²¹) of each record, 0 where there is none.
-    pub(crate) scales: &'a [f64; MOST_LANES],
+    pub(crate) grid: &'a Grid,
+    /// Cut weights w, 0 where there is no record.
+    pub(crate) weights: &'a [f64; MOST_LANES],
     pub(crate) sum: &'a mut [i64],
 }
 
@@ -43,12 +45,16 @@ impl<V: Vector> Kernel for AddBytes<'_, V> {
 
     #[inline(always)]
     fn run(self) {
+        let mut scales = [0.0; MOST_LANES];
+        for (scale, weight) in scales.iter_mut().zip(self.weights) {
+            *scale = self.grid.byte_scale(*weight) * self.scaling.factor();
+        }
         let nothing = Factors { low: [0; 32], high: [0; 32], total: 0 };
         let mut factors = [nothing; MOST_OUTPUTS];
         for (factors, dy) in factors.iter_mut().zip(self.dy) {
             let mut of_records = [0.0; MOST_LANES];
             dy.store(&mut of_records[..V::LANES]);
-            *factors = whole(&of_records, self.scales, self.scaling);
+            *factors = whole(&of_records, &scales, self.scaling);
         }
         let (pairs, sum) = (self.rows.as_chunks::<2>().0, self.sum);
         match self.dy.len() {
@@ -63,7 +69,7 @@ fn whole(dy: &[f32; MOST_LANES], scales: &[f64; MOST_LANES], scaling: &ByteScali
     let mut z = [0i32; MOST_LANES];
     let mut total = 0;
     for lane in 0..MOST_LANES {
-        let real = f64::from(dy[lane]) * scales[lane] * scaling.factor();
+        let real = f64::from(dy[lane]) * scales[lane];
         z[lane] = real.clamp(-LARGEST, LARGEST) as i32;
         // To the nearest, by an arithmetic shift.
         total += (i64::from(z[lane]) * scaling.offset + (1 << (PLACES - 1))) >> PLACES;
@@ -138,15 +144,18 @@ mod tests {
             }
         }
         let dy: Vec<V> = lanes.iter().map(|lanes| V::load(&lanes[..])).collect();
-        let mut scales = [0.0; MOST_LANES];
-        scales[..records].fill(size / scaling.factor());
+        // A bound of 2³⁰ leaves of a scale what rounding takes.
+        let grid = Grid::new(f64::from(1 << 30)).unwrap();
+        let mut weights = [0.0; MOST_LANES];
+        weights[..records].fill(size / scaling.factor());
+        let scale = grid.byte_scale(weights[0]) * scaling.factor();
         let mut sum = vec![7; inputs * outputs];
         let (rows, scaling) = (&rows[..], &scaling);
-        V::run(AddBytes { rows, scaling, dy: &dy, scales: &scales, sum: &mut sum });
+        let (grid, weights) = (&grid, &weights);
+        V::run(AddBytes { rows, scaling, dy: &dy, grid, weights, sum: &mut sum });
         for (at, sum) in sum.into_iter().enumerate() {
             let n = |record: usize| {
-                let real =
-                    f64::from(lanes[at / inputs][record]) * scales[record] * scaling.factor();
+                let real = f64::from(lanes[at / inputs][record]) * scale;
                 let z = real.clamp(-LARGEST, LARGEST).trunc();
                 let c = (z * scaling.offset as f64 / 16_384.0 + 0.5).floor();
                 z as i128 * i128::from(rows[record][at % inputs]) + c as i128

@@ -50,7 +50,9 @@ impl<V: Vector> Workspace<V> {
         self.targets.clear();
         for &index in batch {
             self.labels.push(samples.label(index as usize));
-            self.targets.push(samples.target(index as usize));
+        }
+        if pass.layout.loss.is_regression() {
+            self.targets.extend(batch.iter().map(|&index| samples.target(index as usize)));
         }
         let linear = pass.layout.input_linear();
         if let (true, Some(of_bytes), Some((layer, step))) = (measure, &pass.bytes, linear) {

@@ -116,15 +116,16 @@ impl<V: Vector> Tally<V> {
         norms: &mut [f32],
     ) {
         let squares = self.measure(workspace, pass);
-        let mut weights = [0.0f64; MOST_LANES];
-        let broken = squares.map(|square| !(square.sqrt() as f32).is_finite());
+        let (mut exact, mut weights) = ([0.0; MOST_LANES], [0.0; MOST_LANES]);
+        let (mut broken, mut scales) = ([false; MOST_LANES], [0.0; MOST_LANES]);
+        V::run(Lengths { squares: &squares, norms: &mut exact, broken: &mut broken });
         for (lane, norm) in norms.iter_mut().enumerate() {
-            let exact = squares[lane].sqrt();
-            *norm = exact as f32;
+            *norm = exact[lane] as f32;
             if !broken[lane] {
-                weights[lane] = grid.cut(weight_of(lane, exact), exact);
+                weights[lane] = weight_of(lane, exact[lane]);
             }
         }
+        V::run(Cut { grid, norms: &exact, weights: &mut weights, scales: &mut scales });
         if broken[..V::LANES].contains(&true) {
             // 0·NaN would not be 0. Of a product one factor is enough.
             blank(&mut workspace.lane_gradient, &broken);
@@ -132,7 +133,7 @@ impl<V: Vector> Tally<V> {
                 blank(&mut dy[..layer.outputs], &broken);
             }
         }
-        self.add_lanes(workspace, pass, weights.map(|weight| grid.lane_scale(weight)));
+        self.add_lanes(workspace, pass, &scales);
         self.add_factors(workspace, inputs, pass, grid, &weights);
         if self.blocks == Self::MOST_BLOCKS {
             self.fold(pass.layout);
@@ -198,8 +199,8 @@ impl<V: Vector> Tally<V> {
         squares
     }
 
-    fn add_lanes(&mut self, workspace: &Workspace<V>, pass: &Pass<'_>, scales: [f32; MOST_LANES]) {
-        let scale = V::load(&scales);
+    fn add_lanes(&mut self, workspace: &Workspace<V>, pass: &Pass<'_>, scales: &[f32; MOST_LANES]) {
+        let scale = V::load(scales);
         let (lanes, mut biases) = self.counts.split_at_mut(pass.layout.lane_dim);
         V::run(AddTruncated { values: &workspace.lane_gradient, scale, counts: lanes });
         for ((layer, _), (_, dy)) in pass.layout.linear_steps().zip(&workspace.linear) {
@@ -224,8 +225,8 @@ impl<V: Vector> Tally<V> {
             if let (0, Inputs::Bytes(rows), Some(of_bytes)) = (step.input, inputs, &pass.bytes) {
                 let rows = &rows[..workspace.labels.len().next_multiple_of(2)];
                 let dy = &workspace.linear[at].1[..layer.outputs];
-                let (scales, scaling) = (&weights.map(|w| grid.byte_scale(w)), &of_bytes.scaling);
-                V::run(AddBytes { rows, scaling, dy, scales, sum });
+                let scaling = &of_bytes.scaling;
+                V::run(AddBytes { rows, scaling, dy, grid, weights, sum });
                 continue;
             }
             let (mut a, mut b) = ([0.0; MOST_LANES], [0.0; MOST_LANES]);
@@ -324,6 +325,43 @@ impl<V: Vector> Kernel for Measure<'_, V> {
                 measuring.add(self.values);
                 measuring.store(squares, largest);
             }
+        }
+    }
+}
+
+/// Norms of all lanes, and which of them are none in single precision.
+struct Lengths<'a> {
+    squares: &'a [f64; MOST_LANES],
+    norms: &'a mut [f64; MOST_LANES],
+    broken: &'a mut [bool; MOST_LANES],
+}
+
+impl Kernel for Lengths<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for lane in 0..MOST_LANES {
+            self.norms[lane] = self.squares[lane].sqrt();
+            self.broken[lane] = !(self.norms[lane] as f32).is_finite();
+        }
+    }
+}
+
+/// Weights that leave no record longer than the bound, and the scales of what stands in lanes.
+struct Cut<'a> {
+    grid: &'a Grid,
+    norms: &'a [f64; MOST_LANES],
+    weights: &'a mut [f64; MOST_LANES],
+    scales: &'a mut [f32; MOST_LANES],
+}
+
+impl Kernel for Cut<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for lane in 0..MOST_LANES {
+            let weight = self.grid.cut(self.weights[lane], self.norms[lane]);
+            (self.weights[lane], self.scales[lane]) = (weight, self.grid.lane_scale(weight));
         }
     }
 }
