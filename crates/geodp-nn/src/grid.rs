@@ -9,7 +9,8 @@
 //!
 //! - Parameters in lanes: n = 2⁸·truncate(g·s), s = w·(2²²/C)·(1 − 2⁻²¹).
 //! - Linear layers: n = u·y, u = truncate(x·a), y = truncate(dy·b), a·b = w·(2³⁰/C)·(1 − 2⁻²¹).
-//! - Linear layers that take bytes as they are: [`crate::layers::linear_bytes_gradient`], which rounds once.
+//! - Linear layers that take bytes as they are have an argument of their own, of the whole vector instead of its
+//!   entries: [`crate::layers::linear_bytes_gradient`].
 //!
 //! Truncation toward zero only shortens. What may lengthen: s, or b given a, is rounded to single
 //! precision (a factor of at most 1 + 2⁻²⁴), and so are one or two products (1 + 2⁻²⁴ each); N is a

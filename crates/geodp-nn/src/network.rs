@@ -140,15 +140,15 @@ impl Network {
         Ok(self.passes.gradient(pass, weights, batch, Goal::Weighted(weight_of), sum))
     }
 
-    /// [`Network::weighted_sum`] in integers: Σ_i n_i, where n_i·[`Grid::step`] is w·g_i truncated to
+    /// [`Network::weighted_sum`] in integers: Σ_i n_i, where n_i·[`Grid::step`] is w·g_i put on
     /// the grid, entry by entry.
     ///
     /// # Guarantee
     /// ‖n_i‖₂ ≤ 2^[`Grid::BITS`] for every record, so that no contribution is longer than the grid's
     /// bound C in exact arithmetic, whatever w answers: a weight beyond C/‖g_i‖ counts as C/‖g_i‖. A
     /// gradient whose norm is not finite contributes exactly 0 and w is not asked; nor does one whose
-    /// weight is not finite contribute. n_i is a function of the weights, the record and its w alone,
-    /// with the same bits on every CPU; the sum is exact, so that it does not depend on the order of
+    /// weight is not finite contribute. n_i is a function of the weights, the record, its w, and of how
+    /// all of [`Samples`] are stored ([`Samples::byte_scaling`]), with the same bits on every CPU; the sum is exact, so that it does not depend on the order of
     /// the batch or the number of threads, and sums of parts of a batch add up to that of the whole.
     ///
     /// # Errors

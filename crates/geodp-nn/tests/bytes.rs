@@ -4,7 +4,7 @@
 use crate::common;
 
 use common::Random;
-use geodp_nn::{Grid, InstructionSet, NetworkSpec, Samples, StoredInput};
+use geodp_nn::{Grid, InstructionSet, LayerSpec, NetworkSpec, Samples, StoredInput};
 
 const FULL: i128 = 1 << Grid::BITS;
 
@@ -12,7 +12,9 @@ const FULL: i128 = 1 << Grid::BITS;
 struct Images {
     bytes: Vec<u8>,
     len: usize,
-    affine: [(f32, f32); 1],
+    affine: (f32, f32),
+    /// What records are said to be scaled by one by one.
+    stored: (f32, f32),
     classes: u32,
     tells: bool,
 }
@@ -25,16 +27,19 @@ impl Samples for Images {
         self.len
     }
     fn read_input(&self, index: usize, out: &mut [f32]) {
-        let [(a, b)] = self.affine;
+        let (a, b) = self.affine;
         for (out, byte) in out.iter_mut().zip(&self.bytes[index * self.len..]) {
             *out = f32::from(*byte) * a + b;
         }
     }
     fn stored_input(&self, index: usize) -> Option<StoredInput<'_>> {
-        Some(StoredInput::Bytes(&self.bytes[index * self.len..][..self.len], &self.affine))
+        Some(StoredInput::Bytes(
+            &self.bytes[index * self.len..][..self.len],
+            std::slice::from_ref(&self.stored),
+        ))
     }
     fn byte_scaling(&self) -> Option<(f32, f32)> {
-        self.tells.then_some(self.affine[0])
+        self.tells.then_some(self.affine)
     }
     fn label(&self, index: usize) -> u32 {
         (index as u32).wrapping_mul(2_654_435_761) % self.classes
@@ -49,7 +54,7 @@ fn images(spec: &NetworkSpec, count: usize, affine: (f32, f32)) -> Images {
         (0..count * len).map(|_| (random.unit().powi(3) * 256.0) as u8).collect();
     bytes[..len].fill(0);
     bytes[len..2 * len].fill(255);
-    Images { bytes, len, affine: [affine], classes: network.classes() as u32, tells: true }
+    Images { bytes, len, affine, stored: affine, classes: network.classes() as u32, tells: true }
 }
 
 fn specs() -> Vec<NetworkSpec> {
@@ -84,23 +89,129 @@ fn flat(_: usize, norm: f64) -> f64 {
     (0.3 / norm).min(1.0)
 }
 
+/// Whether anything of the first layer's first output moves.
+fn moves_first(spec: &NetworkSpec, sum: &[i64]) -> bool {
+    sum[..spec.build().unwrap().input_len()].iter().any(|&n| n != 0)
+}
+
 #[test]
 fn sums_are_those_of_the_records_one_by_one_on_every_instruction_set() {
-    for (spec, affine) in specs().iter().zip(AFFINES.into_iter().cycle()) {
-        let data = images(spec, 40, affine);
-        let alone: Vec<_> = (0..40).map(|i| exact((spec, None), &data, &[i], &flat, 0.3)).collect();
-        for len in [1usize, 7, 8, 9, 40, 131] {
-            let batch: Vec<u32> = (0..len as u32).map(|i| i * 7 % 40).collect();
-            let one = |i: &u32| &alone[*i as usize];
-            for isa in InstructionSet::available() {
-                let (sum, norms, losses) = exact((spec, Some(isa)), &data, &batch, &flat, 0.3);
-                let expected = |at: usize| batch.iter().map(|i| one(i).0[at]).sum::<i64>();
-                assert_eq!(sum, (0..sum.len()).map(expected).collect::<Vec<_>>(), "{isa:?}, {len}");
-                assert_eq!(norms, batch.iter().map(|i| one(i).1[0]).collect::<Vec<_>>());
-                assert_eq!(losses, batch.iter().map(|i| one(i).2[0]).collect::<Vec<_>>());
+    for spec in &specs() {
+        let mut moved = 0;
+        for affine in AFFINES {
+            let data = images(spec, 40, affine);
+            let alone: Vec<_> =
+                (0..40).map(|i| exact((spec, None), &data, &[i], &flat, 0.3)).collect();
+            moved += alone.iter().filter(|(sum, ..)| moves_first(spec, sum)).count();
+            for len in [1usize, 7, 9, 131] {
+                let batch: Vec<u32> = (0..len as u32).map(|i| i * 7 % 40).collect();
+                let one = |i: &u32| &alone[*i as usize];
+                for isa in InstructionSet::available() {
+                    let (sum, norms, losses) = exact((spec, Some(isa)), &data, &batch, &flat, 0.3);
+                    let expected = |at: usize| batch.iter().map(|i| one(i).0[at]).sum::<i64>();
+                    assert_eq!(sum, (0..sum.len()).map(expected).collect::<Vec<_>>(), "{isa:?}");
+                    assert_eq!(norms, batch.iter().map(|i| one(i).1[0]).collect::<Vec<_>>());
+                    assert_eq!(losses, batch.iter().map(|i| one(i).2[0]).collect::<Vec<_>>());
+                }
             }
         }
+        assert!(moved > 40, "{moved} records move the first layer: this shows little");
     }
+}
+
+/// Σ over any partition, in any order, on any number of threads; and of units of one row.
+#[test]
+fn any_partition_and_units_of_one_row_give_the_same_integers() {
+    let spec = NetworkSpec::logistic(784, 2);
+    let data = images(&spec, 300, AFFINES[1]);
+    let batch: Vec<u32> = (0..300).collect();
+    let (expected, ..) = exact((&spec, None), &data, &batch, &flat, 0.3);
+    for threads in [1, 2, 3, 5] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        for cut in [0, 1, 63, 64, 129, 300] {
+            let order: Vec<u32> = batch.iter().rev().map(|i| i * 7 % 300).collect();
+            let (first, second) = order.split_at(cut);
+            let run =
+                |batch: &[u32]| pool.install(|| exact((&spec, None), &data, batch, &flat, 0.3)).0;
+            let sum: Vec<i64> = run(first).iter().zip(run(second)).map(|(a, b)| a + b).collect();
+            assert_eq!(sum, expected, "{threads} threads, {cut} first");
+        }
+    }
+    let units: Vec<&[u32]> = batch.chunks(1).collect();
+    let network = spec.build().unwrap();
+    let (mut sum, grid) = (vec![0; network.dim()], Grid::new(0.3).unwrap());
+    network.exact_unit_sum(&network.init(3), &data, &units, &flat, grid, &mut sum).unwrap();
+    assert_eq!(sum, expected);
+}
+
+#[test]
+fn what_is_not_a_number_contributes_exactly_nothing() {
+    for spec in specs() {
+        let (network, data) = (spec.build().unwrap(), images(&spec, 20, AFFINES[1]));
+        let (batch, grid) = ((0..20).collect::<Vec<u32>>(), Grid::new(0.3).unwrap());
+        let mut sum = vec![1; network.dim()];
+        for weight in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let rule = |_: usize, _: f64| weight;
+            network.exact_sum(&network.init(3), &data, &batch, &rule, grid, &mut sum).unwrap();
+            assert!(sum.iter().all(|&n| n == 0), "{weight}");
+        }
+        for broken in [f32::NAN, f32::INFINITY] {
+            let mut weights = network.init(3);
+            weights[5] = broken;
+            let asked = |_: usize, norm: f64| {
+                assert!(norm.is_finite());
+                0.3 / norm
+            };
+            let outcome =
+                network.exact_sum(&weights, &data, &batch, &asked, grid, &mut sum).unwrap();
+            let whole = outcome.norms.iter().filter(|norm| norm.is_finite()).count();
+            assert!(whole > 0 || sum.iter().all(|&n| n == 0), "{broken}: {whole}");
+            assert!(outcome.norms.iter().any(|norm| !norm.is_finite()) || broken.is_infinite());
+        }
+    }
+}
+
+/// The longest that rounding can make a record: without a bias, all of its entries are rounded up by a half, and
+/// what is truncated of z is next to nothing.
+#[test]
+fn rounding_up_every_entry_stays_within_the_bound() {
+    let mut spec = NetworkSpec::logistic(16_384, 2);
+    let LayerSpec::Linear(linear) = &mut spec.layers[0] else { panic!("one linear layer") };
+    linear.bias = false;
+    let mut data = images(&spec, 2, (1.0, 1.0 / 16_384.0));
+    let network = spec.build().unwrap();
+    let (weights, mut sum) = (vec![0.0; 16_384], vec![0; 16_384]);
+    // z = 40,960 makes z·r = 2.5. Bytes whose Σ(p + r)² is as little as possible below that of this z: with the room
+    // for rounding that there is, and as it would be without.
+    for room in [2f64.powi(-21), 0.0] {
+        let full = FULL as f64 * (1.0 - room);
+        let mut left = (full / 40_960.0).powi(2);
+        for (at, p) in data.bytes[..16_384].iter_mut().enumerate() {
+            // Alike up to the last few, which take what is left.
+            let alike = 16_378_usize.saturating_sub(at).max(1);
+            *p = (left.max(0.0) / alike as f64).sqrt().min(255.0) as u8;
+            left -= (f64::from(*p) + 1.0 / 16_384.0).powi(2);
+        }
+        assert!((0.0..10.0).contains(&left), "{left}");
+        let (rule, grid) = (|_: usize, _: f64| 1e300, Grid::new(1.0).unwrap());
+        network.exact_sum(&weights, &data, &[0], &rule, grid, &mut sum).unwrap();
+        let square: i128 = sum.iter().map(|&n| i128::from(n).pow(2)).sum();
+        let length = (square as f64).sqrt();
+        assert!(square <= FULL * FULL, "{length}");
+        if room > 0.0 {
+            assert_eq!((sum[0].abs() - 2) / i64::from(data.bytes[0]), 40_960);
+            assert!(length > full + 50.0, "{length}: nothing was rounded up");
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "not what Samples::byte_scaling promises")]
+fn inputs_that_are_not_as_promised_are_not_read() {
+    let spec = NetworkSpec::logistic(784, 2);
+    let mut data = images(&spec, 4, AFFINES[0]);
+    data.stored = (1.0, -5.0);
+    exact((&spec, None), &data, &[0, 1], &flat, 0.3);
 }
 
 #[test]

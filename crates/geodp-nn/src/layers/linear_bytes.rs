@@ -2,8 +2,8 @@
 //! scaling, x = p·a + b: bytes are multiplied as they stand, and never become floats in memory.
 //!
 //! With r = b/a on a grid of 2⁻¹⁴ the layer's input is x̂ = a·(p + r). Forward, y = a·Σ_j W_j·p_j + (b·Σ_j W_j + bias).
-//! A record's length is ‖x̂‖² = a²·(Σp² + 2r·Σp + n·r²), which whole numbers have exactly but for the last rounding;
-//! its gradient, [`super::linear_bytes_gradient`].
+//! A record's ‖x̂‖² = a²·(Σp² + 2r·Σp + n·r²) is a whole number times (a·2⁻¹⁴)², and only that product is rounded; its
+//! gradient: [`super::linear_bytes_gradient`].
 //!
 //! Features stand in the lanes. A sum of the forward pass is sixteen chains, of the features j mod 16 of a strip,
 //! whatever a register holds: the same bits on every instruction set. Packed: of each output its weights by strips,
@@ -39,7 +39,7 @@ pub(crate) fn fits(layer: &Linear) -> bool {
 /// x̂ = a·(p + offset·2⁻¹⁴), which is p·a + b to 2⁻¹⁵·a.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ByteScaling {
-    affine: (f32, f32),
+    pub(crate) affine: (f32, f32),
     pub(super) offset: i64,
 }
 

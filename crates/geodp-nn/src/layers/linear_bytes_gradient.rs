@@ -4,7 +4,7 @@
 //! whole, hence Σ_i n_i = Σ_i z_i·p_i + Σ_i c_i exactly, and bytes need no scaling.
 //!
 //! # Guarantee
-//! With N² = ‖dy‖²·(‖x̂‖² + 1) and |w|·N ≤ C, the vectors z·x̂/a and the bias's whole number together are no longer than
+//! With N² = ‖dy‖²·(‖x̂‖² + 1), the 1 for a bias, and |w|·N ≤ C, the vectors z·x̂/a and the bias's whole number together are no longer than
 //! 2³⁰·(1 − 2⁻²¹), as [`crate::grid`] shows. Rounding c adds at most ½ to each entry, of which there are 2¹⁵ at
 //! most: a vector of length 2⁶·√2 at most, where 1 − 2⁻²¹ leaves 2⁹, half of it to all else.
 
@@ -14,7 +14,7 @@ use super::linear_bytes::{ByteScaling, MOST_OUTPUTS, PLACES, starts};
 use crate::grid::Grid;
 use crate::simd::{FeatureLanes, Kernel, MOST_LANES, Vector};
 
-/// |z| at most: a limit that only records meet whose bytes are all but 0, and that shortens. z is split in two
+/// |z| at most: a limit that shortens, and that only records with ‖p + r‖ below some 2⁸ can meet. z is split in two
 /// parts that 16-bit products can take: |Σ z·p| of each part over 64 records is below 2²⁶.
 const LARGEST: f64 = 4_194_303.0;
 /// Bits of the lower part.

@@ -260,9 +260,7 @@ impl<V: Vector> Execute for Passes<V> {
         sum: &mut [i64],
     ) -> BatchOutcome {
         (pass.packed, pass.packed_of) = pass.layout.pack::<V>(weights);
-        if let ExactBatch::Records(_) = batch {
-            pass.bytes = OfBytes::new(pass.layout, pass.samples, weights);
-        }
+        pass.bytes = OfBytes::new(pass.layout, pass.samples, weights);
         let tallies = Tallies::new(self, pass.layout);
         let outcome = match batch {
             ExactBatch::Records(batch) => self.tally_records(&pass, batch, goal, &tallies),

@@ -95,8 +95,12 @@ impl<V: Vector> Workspace<V> {
         let mut rows = [&[][..]; MOST_LANES];
         for (row, &index) in rows.iter_mut().zip(batch) {
             *row = match pass.samples.stored_input(index as usize) {
-                Some(StoredInput::Bytes(bytes, [_])) => bytes,
-                _ => panic!("Samples::byte_scaling promises bytes, but input {index} is none"),
+                Some(StoredInput::Bytes(bytes, [affine]))
+                    if bytes.len() == layer.inputs && *affine == of_bytes.scaling.affine =>
+                {
+                    bytes
+                }
+                _ => panic!("input {index} is not what Samples::byte_scaling promises"),
             };
         }
         let first = rows[0];
