@@ -22,7 +22,7 @@ impl Samples for Dataset {
     }
 
     fn byte_scaling(&self) -> Option<(f32, f32)> {
-        common(self.records())
+        one_scaling(self.records())
     }
 
     fn label(&self, index: usize) -> u32 {
@@ -57,7 +57,7 @@ impl Samples for Unlabelled<'_> {
     }
 
     fn byte_scaling(&self) -> Option<(f32, f32)> {
-        common(self.0)
+        one_scaling(self.0)
     }
 
     fn label(&self, _index: usize) -> u32 {
@@ -66,7 +66,7 @@ impl Samples for Unlabelled<'_> {
 }
 
 /// What all bytes are scaled by, if channels do not differ.
-fn common(records: &Records) -> Option<(f32, f32)> {
+fn one_scaling(records: &Records) -> Option<(f32, f32)> {
     match records.byte_scaling()? {
         [affine] => Some(*affine),
         _ => None,

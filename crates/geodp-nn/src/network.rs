@@ -148,8 +148,9 @@ impl Network {
     /// bound C in exact arithmetic, whatever w answers: a weight beyond C/‖g_i‖ counts as C/‖g_i‖. A
     /// gradient whose norm is not finite contributes exactly 0 and w is not asked; nor does one whose
     /// weight is not finite contribute. n_i is a function of the weights, the record, its w, and of how
-    /// all of [`Samples`] are stored ([`Samples::byte_scaling`]), with the same bits on every CPU; the sum is exact, so that it does not depend on the order of
-    /// the batch or the number of threads, and sums of parts of a batch add up to that of the whole.
+    /// all samples are stored ([`Samples::byte_scaling`]), with the same bits on every CPU; the sum is
+    /// exact, so that it does not depend on the order of the batch or the number of threads, and sums of
+    /// parts of a batch add up to that of the whole.
     ///
     /// # Errors
     /// As [`Network::clipped_sum`].

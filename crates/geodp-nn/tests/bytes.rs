@@ -249,22 +249,10 @@ fn sums_are_close_to_real_ones() {
         for affine in &AFFINES[..3] {
             let mut data = images(&spec, 64, *affine);
             let (network, batch) = (spec.build().unwrap(), (0..64).collect::<Vec<u32>>());
-            let (weights, dim) = (network.init(3), network.dim());
-            let mut rows = vec![0.0; 64 * dim];
-            network.sample_gradients(&weights, &data, &batch, &mut rows).unwrap();
-            let mut expected = vec![0.0f64; dim];
-            for row in rows.chunks(dim) {
-                let norm = row.iter().map(|&g| f64::from(g).powi(2)).sum::<f64>().sqrt();
-                for (sum, &g) in expected.iter_mut().zip(row) {
-                    *sum += flat(0, norm) * f64::from(g);
-                }
-            }
+            let expected = common::weighed_sum(&network, &network.init(3), &data, &batch, &flat);
             let (sum, norms, losses) = exact((&spec, None), &data, &batch, &flat, 0.3);
-            let step = Grid::new(0.3).unwrap().step();
-            let off: f64 =
-                sum.iter().zip(&expected).map(|(&n, e)| (n as f64 * step - e).powi(2)).sum();
-            let norm = expected.iter().map(|e| e * e).sum::<f64>().sqrt();
-            assert!(off.sqrt() <= 2e-4 * norm, "{affine:?}: off by {} of {norm}", off.sqrt());
+            let off = common::distance(&sum, Grid::new(0.3).unwrap(), &expected);
+            assert!(off <= 2e-4, "{affine:?}: off by {off} of its length");
             data.tells = false;
             let (_, other_norms, other_losses) = exact((&spec, None), &data, &batch, &flat, 0.3);
             let pairs = norms.iter().zip(&other_norms).chain(losses.iter().zip(&other_losses));

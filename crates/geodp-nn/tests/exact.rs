@@ -107,21 +107,11 @@ fn sums_are_close_to_real_ones() {
     for (name, spec) in models_and_wide() {
         let (network, weights, data) = setup(&spec, 64);
         let batch: Vec<u32> = (0..64).collect();
-        let (dim, bound) = (network.dim(), 0.3);
-        let mut rows = vec![0.0; 64 * dim];
-        network.sample_gradients(&weights, &data, &batch, &mut rows).unwrap();
-        let mut expected = vec![0.0f64; dim];
-        for row in rows.chunks(dim) {
-            let norm = row.iter().map(|&g| f64::from(g).powi(2)).sum::<f64>().sqrt();
-            for (sum, &g) in expected.iter_mut().zip(row) {
-                *sum += flat(bound)(0, norm) * f64::from(g);
-            }
-        }
+        let bound = 0.3;
+        let expected = common::weighed_sum(&network, &weights, &data, &batch, &flat(bound));
         let (sum, _) = exact(&network, &weights, &data, &batch, &flat(bound), bound);
-        let step = Grid::new(bound).unwrap().step();
-        let off: f64 = sum.iter().zip(&expected).map(|(&n, e)| (n as f64 * step - e).powi(2)).sum();
-        let norm = expected.iter().map(|e| e * e).sum::<f64>().sqrt();
-        assert!(off.sqrt() <= 1e-3 * norm, "{name}: off by {} of {norm}", off.sqrt());
+        let off = common::distance(&sum, Grid::new(bound).unwrap(), &expected);
+        assert!(off <= 1e-3, "{name}: off by {off} of its length");
     }
 }
 

@@ -10,7 +10,6 @@
 //! batches, and a batch can be drawn again without replaying the steps before it.
 
 use geodp_account::{Adjacency, Event};
-use geodp_mechanism::noise::MAX_STEP;
 use geodp_mechanism::noise::{Coins, NoiseSource, Purpose};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -150,6 +149,8 @@ impl Sampler {
 pub(crate) struct Batches {
     sampler: Sampler,
     noise: NoiseSource,
+    /// Of the run.
+    steps: u64,
     /// Of the steps from `next` on.
     ahead: VecDeque<Vec<u32>>,
     next: u64,
@@ -160,8 +161,8 @@ const MOST_AHEAD: usize = 16;
 const MOST_RECORDS_AHEAD: usize = 1 << 22;
 
 impl Batches {
-    pub(crate) fn new(sampler: Sampler, noise: NoiseSource) -> Self {
-        Self { sampler, noise, ahead: VecDeque::new(), next: 0 }
+    pub(crate) fn new(sampler: Sampler, noise: NoiseSource, steps: u64) -> Self {
+        Self { sampler, noise, steps, ahead: VecDeque::new(), next: 0 }
     }
 
     /// Replaces `batch` by the records of `step`: those of [`Sampler::draw`].
@@ -194,8 +195,8 @@ impl Batches {
             return 1;
         }
         let fit = MOST_RECORDS_AHEAD / self.sampler.batch.max(1) as usize;
-        // No step lies beyond the last address.
-        (fit.clamp(1, MOST_AHEAD) as u64).min(MAX_STEP.saturating_sub(step) + 1)
+        // Nobody wants batches behind the last step.
+        (fit.clamp(1, MOST_AHEAD) as u64).min(self.steps.saturating_sub(step)).max(1)
     }
 
     fn poisson(&self, step: u64) -> Result<Vec<u32>, geodp_mechanism::Error> {
@@ -209,25 +210,21 @@ impl Batches {
 mod tests {
     use super::*;
 
-    /// In a row, from anywhere, again, and past the last address.
+    /// In a row, from anywhere, again, and past the last step.
     #[test]
     fn batches_drawn_ahead_are_those_of_their_steps() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
         for sampling in [Sampling::Poisson, Sampling::Shuffle] {
             let noise = NoiseSource::from_seed(1);
             let mut sampler = Sampler::new(sampling, 100, 30);
-            let mut batches = Batches::new(sampler.clone(), noise.clone());
+            let mut batches = Batches::new(sampler.clone(), noise.clone(), 100);
             let (mut drawn, mut expected) = (vec![7], Vec::new());
-            let last = [MAX_STEP - 1, MAX_STEP];
-            for step in (0..40).chain([90, 3, 3, 4]).chain(last) {
+            for step in (0..40).chain([90, 3, 3, 4, 98, 99, 100]) {
                 pool.install(|| batches.draw(step, &mut drawn)).unwrap();
                 sampler.draw(&noise, step, &mut expected).unwrap();
                 assert_eq!(drawn, expected, "{sampling}, step {step}");
             }
-            assert!(
-                pool.install(|| batches.draw(MAX_STEP + 1, &mut drawn)).is_err()
-                    || sampling == Sampling::Shuffle
-            );
+            assert!(batches.ahead.is_empty(), "{sampling}: drawn for nobody");
         }
     }
 

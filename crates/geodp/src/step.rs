@@ -135,7 +135,11 @@ impl PrivateStep {
         // `check` has made sure that both fit.
         let (records, batch) = (plan.facts.records as u32, plan.batch as u32);
         Self {
-            batches: Batches::new(Sampler::new(plan.sampling, records, batch), noise.clone()),
+            batches: Batches::new(
+                Sampler::new(plan.sampling, records, batch),
+                noise.clone(),
+                plan.steps,
+            ),
             batch: Vec::new(),
             gradient: vec![0.0; plan.facts.dim],
             exact: Vec::new(),

@@ -4,8 +4,8 @@
 //! whole, hence Σ_i n_i = Σ_i z_i·p_i + Σ_i c_i exactly, and bytes need no scaling.
 //!
 //! # Guarantee
-//! With N² = ‖dy‖²·(‖x̂‖² + 1), the 1 for a bias, and |w|·N ≤ C, the vectors z·x̂/a and the bias's whole number together are no longer than
-//! 2³⁰·(1 − 2⁻²¹), as [`crate::grid`] shows. Rounding c adds at most ½ to each entry, of which there are 2¹⁵ at
+//! With N² = ‖dy‖²·(‖x̂‖² + 1), the 1 for a bias, and |w|·N ≤ C, the vectors z·x̂/a and the bias's whole number together
+//! are no longer than 2³⁰·(1 − 2⁻²¹), as [`crate::grid`] shows. Rounding c adds at most ½ to each entry, of which there are 2¹⁵ at
 //! most: a vector of length 2⁶·√2 at most, where 1 − 2⁻²¹ leaves 2⁹, half of it to all else.
 
 #![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
@@ -19,6 +19,8 @@ use crate::simd::{FeatureLanes, Kernel, MOST_LANES, Vector};
 const LARGEST: f64 = 4_194_303.0;
 /// Bits of the lower part.
 const LOW_BITS: u32 = 11;
+/// Pairs of records of a block.
+const PAIRS: usize = MOST_LANES / 2;
 
 /// `sum += Σ n` over the records of a block, `[output][input]`.
 pub(crate) struct AddBytes<'a, V> {
@@ -35,8 +37,8 @@ pub(crate) struct AddBytes<'a, V> {
 /// z of two records side by side, and Σ c.
 #[derive(Clone, Copy)]
 struct Factors {
-    low: [i32; MOST_LANES / 2],
-    high: [i32; MOST_LANES / 2],
+    low: [i32; PAIRS],
+    high: [i32; PAIRS],
     total: i64,
 }
 
@@ -49,7 +51,7 @@ impl<V: Vector> Kernel for AddBytes<'_, V> {
         for (scale, weight) in scales.iter_mut().zip(self.weights) {
             *scale = self.grid.byte_scale(*weight) * self.scaling.factor();
         }
-        let nothing = Factors { low: [0; 32], high: [0; 32], total: 0 };
+        let nothing = Factors { low: [0; PAIRS], high: [0; PAIRS], total: 0 };
         let mut factors = [nothing; MOST_OUTPUTS];
         for (factors, dy) in factors.iter_mut().zip(self.dy) {
             let mut of_records = [0.0; MOST_LANES];
@@ -64,6 +66,7 @@ impl<V: Vector> Kernel for AddBytes<'_, V> {
     }
 }
 
+/// z and c of a block, of one output.
 #[inline(always)]
 fn whole(dy: &[f32; MOST_LANES], scales: &[f64; MOST_LANES], scaling: &ByteScaling) -> Factors {
     let mut z = [0i32; MOST_LANES];
@@ -74,7 +77,7 @@ fn whole(dy: &[f32; MOST_LANES], scales: &[f64; MOST_LANES], scaling: &ByteScali
         // To the nearest, by an arithmetic shift.
         total += (i64::from(z[lane]) * scaling.offset + (1 << (PLACES - 1))) >> PLACES;
     }
-    let (mut low, mut high) = ([0; MOST_LANES / 2], [0; MOST_LANES / 2]);
+    let (mut low, mut high) = ([0; PAIRS], [0; PAIRS]);
     for (pair, [first, second]) in z.as_chunks::<2>().0.iter().enumerate() {
         let mask = (1 << LOW_BITS) - 1;
         low[pair] = first & mask | (second & mask) << 16;
@@ -83,6 +86,7 @@ fn whole(dy: &[f32; MOST_LANES], scales: &[f64; MOST_LANES], scaling: &ByteScali
     Factors { low, high, total }
 }
 
+/// Σ z·p, strip by strip, and Σ c.
 #[inline(always)]
 fn add<V: FeatureLanes, const O: usize>(
     pairs: &[[&[u8]; 2]],

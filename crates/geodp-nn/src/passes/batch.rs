@@ -6,10 +6,11 @@
 
 use super::awake::Awake;
 use super::block::Leave;
+use super::bytes::OfBytes;
 use super::exact::{ExactBatch, ExactGoal, Tallies};
 use super::tally::Tally;
 use super::workspace::Workspace;
-use super::{Goal, OfBytes, Pass, WeightOf};
+use super::{Goal, Pass, WeightOf};
 use crate::layers::linear::OuterProducts;
 use crate::network::BatchOutcome;
 use crate::simd::{Kernel, Vector};

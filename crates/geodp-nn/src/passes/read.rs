@@ -7,10 +7,9 @@
 //! no transposed copy is kept, which would not fit the L2 cache: an exact sum reads them again where they are
 //! stored ([`Inputs`]); and with few outputs they are never turned round ([`crate::layers::linear_read`]).
 
+use super::Pass;
 use super::workspace::{OfInput, Workspace};
-use super::{OfBytes, Pass};
 use crate::layers::linear::Linear;
-use crate::layers::linear_bytes::{self, ReadBytes};
 use crate::layers::linear_read::{self, ReadRows, RowMeasure, WIDE_INPUTS};
 use crate::simd::{Kernel, MOST_LANES, Measuring, Vector};
 use crate::{Samples, StoredInput};
@@ -30,7 +29,7 @@ pub(crate) enum Inputs<'a> {
     Lanes,
     /// As floats, in rows of the workspace where it is none.
     Rows([Option<&'a [f32]>; MOST_LANES]),
-    /// As bytes, see [`super::OfBytes`]; places without a record have another's.
+    /// As bytes, see [`super::bytes`]; places without a record have another's.
     Bytes([&'a [u8]; MOST_LANES]),
 }
 
@@ -82,45 +81,6 @@ impl<V: Vector> Workspace<V> {
             self.of_input = measuring.map(OfInput::Lanes);
         }
         (if keep { Inputs::Lanes } else { inputs }, usize::from(linear.is_some()))
-    }
-
-    /// Takes bytes as they are stored through the first layer, whose outputs go to slot `output`.
-    fn read_as_bytes<'a>(
-        &mut self,
-        pass: &Pass<'a>,
-        of_bytes: &OfBytes,
-        batch: &[u32],
-        (layer, output): (&Linear, usize),
-    ) -> [&'a [u8]; MOST_LANES] {
-        let mut rows = [&[][..]; MOST_LANES];
-        for (row, &index) in rows.iter_mut().zip(batch) {
-            *row = match pass.samples.stored_input(index as usize) {
-                Some(StoredInput::Bytes(bytes, [affine]))
-                    if bytes.len() == layer.inputs && *affine == of_bytes.scaling.affine =>
-                {
-                    bytes
-                }
-                _ => panic!("input {index} is not what Samples::byte_scaling promises"),
-            };
-        }
-        let first = rows[0];
-        rows[batch.len()..].fill(first);
-        let packed = &pass.packed[pass.packed_of[0].clone()];
-        let mut measure = RowMeasure::new();
-        let mut y = [[0.0; MOST_LANES]; linear_bytes::MOST_OUTPUTS];
-        let y = &mut y[..layer.outputs];
-        V::run(ReadBytes::<V::Part> {
-            rows: &rows[..batch.len().next_multiple_of(linear_bytes::RECORDS)],
-            scaling: &of_bytes.scaling,
-            weights: &of_bytes.weights,
-            biases: &packed[layer.inputs * layer.outputs..][..layer.outputs],
-            y,
-            measure: &mut measure,
-            vector: PhantomData,
-        });
-        V::run(Load { from: y, to: &mut self.values[output] });
-        self.of_input = Some(OfInput::Rows(measure));
-        rows
     }
 
     /// Reads bytes that are all to be scaled alike, or says that it did not.
@@ -245,9 +205,9 @@ impl<V: Vector> Through<'_, V> {
 }
 
 /// Records' values into their lanes.
-struct Load<'a, V> {
-    from: &'a [[f32; MOST_LANES]],
-    to: &'a mut [V],
+pub(super) struct Load<'a, V> {
+    pub(super) from: &'a [[f32; MOST_LANES]],
+    pub(super) to: &'a mut [V],
 }
 
 impl<V: Vector> Kernel for Load<'_, V> {

@@ -4,18 +4,21 @@
 //! lanes of each parameter are added to one `i32`, and those are folded into `i64` before they can
 //! overflow. Factors of linear layers are collected for a chunk and multiplied at once; those of a layer
 //! that reads wide inputs of the network, block by block, from where these are stored. Why no record can be
-//! longer than the grid's bound: [`crate::grid`].
+//! longer than the grid's bound: [`crate::grid`]. What is done to all lanes of a block: [`super::tally_kernels`].
 
 use super::Pass;
 use super::read::Inputs;
+use super::tally_kernels::{
+    AddTruncated, Cut, FactorScales, Fold, Lengths, Measure, Measured, Squares,
+};
 use super::weigh::blank;
-use super::workspace::{OfInput, Workspace};
-use crate::grid::{Factor, Grid, LANE_RECORDS, LANE_SHIFT, largest_product};
+use super::workspace::Workspace;
+use crate::grid::{Grid, LANE_RECORDS};
 use crate::layers::linear_bytes_gradient::AddBytes;
 use crate::layers::linear_exact::Factors;
 use crate::layers::linear_rows::RowFactors;
 use crate::layout::Layout;
-use crate::simd::{Kernel, MOST_LANES, Measuring, Vector, prefetch_ahead, sum_of_squares};
+use crate::simd::{MOST_LANES, Vector};
 use std::marker::PhantomData;
 
 /// Records of a chunk, a multiple of the most lanes: the longer, the less adding up over lanes costs; of
@@ -40,26 +43,6 @@ pub(crate) struct Tally<V: Vector> {
     measured: Vec<(Measured, Measured)>,
     sum: Vec<i64>,
     vector: PhantomData<V>,
-}
-
-/// Σ squares and the largest absolute value of each lane.
-#[derive(Clone)]
-struct Measured {
-    squares: [f64; MOST_LANES],
-    largest: [f32; MOST_LANES],
-    len: usize,
-}
-
-impl Measured {
-    fn new(len: usize) -> Self {
-        Self { squares: [0.0; MOST_LANES], largest: [0.0; MOST_LANES], len }
-    }
-
-    #[inline(always)]
-    fn lane(&self, lane: usize) -> Factor {
-        let (squares, largest) = (self.squares[lane], f64::from(self.largest[lane]));
-        Factor { squares, largest, len: self.len }
-    }
 }
 
 impl<V: Vector> Tally<V> {
@@ -288,155 +271,6 @@ impl<V: Vector> Tally<V> {
     pub(crate) fn add_to(&self, sum: &mut [i64]) {
         for (sum, part) in sum.iter_mut().zip(&self.sum) {
             *sum += part;
-        }
-    }
-}
-
-/// Σ x² of each lane.
-pub(super) struct Squares<'a, V> {
-    pub(super) values: &'a [V],
-    pub(super) squares: &'a mut [f64],
-}
-
-impl<V: Vector> Kernel for Squares<'_, V> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        V::sums_store(sum_of_squares(self.values), self.squares);
-    }
-}
-
-/// Σ x² and max |x| of each lane, unless they are known.
-struct Measure<'a, V: Vector> {
-    values: &'a [V],
-    known: Option<&'a OfInput<V>>,
-    to: &'a mut Measured,
-}
-
-impl<V: Vector> Kernel for Measure<'_, V> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        let Measured { squares, largest, .. } = self.to;
-        match self.known {
-            Some(known) => known.store(squares, largest),
-            None => {
-                let mut measuring = Measuring::<V>::new();
-                measuring.add(self.values);
-                measuring.store(squares, largest);
-            }
-        }
-    }
-}
-
-/// Norms of all lanes, and which of them are none in single precision.
-struct Lengths<'a> {
-    squares: &'a [f64; MOST_LANES],
-    norms: &'a mut [f64; MOST_LANES],
-    broken: &'a mut [bool; MOST_LANES],
-}
-
-impl Kernel for Lengths<'_> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        for lane in 0..MOST_LANES {
-            self.norms[lane] = self.squares[lane].sqrt();
-            self.broken[lane] = !(self.norms[lane] as f32).is_finite();
-        }
-    }
-}
-
-/// Weights that leave no record longer than the bound, and the scales of what stands in lanes.
-struct Cut<'a> {
-    grid: &'a Grid,
-    norms: &'a [f64; MOST_LANES],
-    weights: &'a mut [f64; MOST_LANES],
-    scales: &'a mut [f32; MOST_LANES],
-}
-
-impl Kernel for Cut<'_> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        for lane in 0..MOST_LANES {
-            let weight = self.grid.cut(self.weights[lane], self.norms[lane]);
-            (self.weights[lane], self.scales[lane]) = (weight, self.grid.lane_scale(weight));
-        }
-    }
-}
-
-/// a, b and a bound of |u·y| for each lane.
-struct FactorScales<'a> {
-    grid: &'a Grid,
-    weights: &'a [f64; MOST_LANES],
-    of_x: &'a Measured,
-    of_dy: &'a Measured,
-    a: &'a mut [f32; MOST_LANES],
-    b: &'a mut [f32; MOST_LANES],
-    products: &'a mut [u64],
-}
-
-impl Kernel for FactorScales<'_> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        for (lane, product) in self.products.iter_mut().enumerate().take(MOST_LANES) {
-            let (x, dy) = (self.of_x.lane(lane), self.of_dy.lane(lane));
-            let scales = self.grid.factor_scales(self.weights[lane], &x, &dy);
-            (self.a[lane], self.b[lane]) = scales;
-            *product = largest_product(scales, &x, &dy);
-        }
-    }
-}
-
-/// `counts += Σ_lanes truncate(values·scale)`.
-struct AddTruncated<'a, V: Vector> {
-    values: &'a [V],
-    scale: V,
-    counts: &'a mut [i32],
-}
-
-impl<V: Vector> Kernel for AddTruncated<'_, V> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        let (values, last) = self.values.as_chunks::<8>();
-        let (counts, last_counts) = self.counts.as_chunks_mut::<8>();
-        for (at, counts) in counts.iter_mut().enumerate().take(values.len()) {
-            prefetch_ahead(values, at);
-            let values = &values[at];
-            let mut scaled = *values;
-            for value in &mut scaled {
-                *value = value.mul(self.scale);
-            }
-            for (count, sum) in counts.iter_mut().zip(V::truncated_sums(scaled)) {
-                *count += sum;
-            }
-        }
-        let mut scaled = [V::zero(); 8];
-        for (scaled, value) in scaled.iter_mut().zip(last) {
-            *scaled = value.mul(self.scale);
-        }
-        for (count, sum) in last_counts.iter_mut().zip(V::truncated_sums(scaled)) {
-            *count += sum;
-        }
-    }
-}
-
-/// `sum += 2⁸·counts`, `counts = 0`.
-struct Fold<'a> {
-    counts: &'a mut [i32],
-    sum: &'a mut [i64],
-}
-
-impl Kernel for Fold<'_> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        for (sum, count) in self.sum.iter_mut().zip(self.counts) {
-            *sum += i64::from(*count) << LANE_SHIFT;
-            *count = 0;
         }
     }
 }

@@ -10,7 +10,8 @@
 use super::batch::{Passes, stripe_len};
 use super::block::Leave;
 use super::exact::{ExactGoal, Tallies};
-use super::tally::{Squares, Tally};
+use super::tally::Tally;
+use super::tally_kernels::Squares;
 use super::weigh::blank;
 use super::workspace::Workspace;
 use super::{Goal, Pass, WeightOf};

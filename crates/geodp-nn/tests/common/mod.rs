@@ -2,8 +2,8 @@
 //! sample at a time, with plain loops; and random samples.
 
 use geodp_nn::{
-    AvgPoolSpec, Conv2dSpec, GroupNormSpec, LayerSpec, LinearSpec, Loss, MaxPoolSpec, NetworkSpec,
-    ResidualSpec, Samples,
+    AvgPoolSpec, Conv2dSpec, Grid, GroupNormSpec, LayerSpec, LinearSpec, Loss, MaxPoolSpec,
+    Network, NetworkSpec, ResidualSpec, Samples,
 };
 
 /// Samples held in memory.
@@ -48,6 +48,32 @@ pub(crate) fn table(input_len: usize, classes: usize, count: usize, seed: u64) -
         .collect();
     let labels = (0..count).map(|_| (random.unit() * classes as f64) as u32).collect();
     Table { inputs, labels }
+}
+
+/// Σ w·g as it is: gradients one by one in floating point, weighed by their norms and added in double precision.
+pub(crate) fn weighed_sum(
+    network: &Network,
+    weights: &[f32],
+    data: &dyn Samples,
+    batch: &[u32],
+    weight_of: &dyn Fn(usize, f64) -> f64,
+) -> Vec<f64> {
+    let dim = network.dim();
+    let (mut rows, mut sum) = (vec![0.0; batch.len() * dim], vec![0.0; dim]);
+    network.sample_gradients(weights, data, batch, &mut rows).unwrap();
+    for (place, row) in rows.chunks(dim).enumerate() {
+        let norm = row.iter().map(|&g| f64::from(g).powi(2)).sum::<f64>().sqrt();
+        for (sum, &g) in sum.iter_mut().zip(row) {
+            *sum += weight_of(place, norm) * f64::from(g);
+        }
+    }
+    sum
+}
+
+/// How far a sum on a grid is from the real one, over the length of that.
+pub(crate) fn distance(sum: &[i64], grid: Grid, real: &[f64]) -> f64 {
+    let off = sum.iter().zip(real).map(|(&n, real)| (n as f64 * grid.step() - real).powi(2));
+    (off.sum::<f64>() / real.iter().map(|real| real * real).sum::<f64>()).sqrt()
 }
 
 /// Values with a shape.
