@@ -6,9 +6,11 @@
 
 use super::waves::{Waves, highest_wave, low_spectrum};
 use super::window::Masses;
-use realfft::RealFftPlanner;
 use realfft::num_complex::Complex64;
+use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Products of spectra below e^this count as zero: next to masses of 1e-7 and more, and added to their
 /// error.
@@ -20,8 +22,23 @@ pub(super) const MOST_POINTS: usize = 1 << 21;
 /// Terms to sum directly at most where points lie apart: a few milliseconds.
 const MOST_TERMS: usize = 3_000_000;
 
+/// A transform and its inverse.
+type Transforms = (Arc<dyn RealToComplex<f64>>, Arc<dyn ComplexToReal<f64>>);
+
 thread_local! {
-    static PLANNER: RefCell<RealFftPlanner<f64>> = RefCell::new(RealFftPlanner::new());
+    static TRANSFORMS: RefCell<HashMap<usize, Transforms>> = RefCell::new(HashMap::new());
+}
+
+/// The transforms of a length. Each is planned by a planner of its own: one that has planned others builds on
+/// them, and then the last digits of an ε would depend on what a thread was asked before.
+fn transforms(points: usize) -> Transforms {
+    TRANSFORMS.with_borrow_mut(|known| {
+        let plan = || {
+            let mut planner = RealFftPlanner::new();
+            (planner.plan_fft_forward(points), planner.plan_fft_inverse(points))
+        };
+        known.entry(points).or_insert_with(plan).clone()
+    })
 }
 
 /// One release's tilted masses at rising places, to be composed `count` times.
@@ -116,40 +133,36 @@ fn sum_waves(
 }
 
 fn sum_points(parts: &[TiltedPart], first: i64, points: usize) -> Option<(Masses, f64)> {
-    PLANNER.with(|planner| {
-        let mut planner = planner.borrow_mut();
-        let forward = planner.plan_fft_forward(points);
-        let inverse = planner.plan_fft_inverse(points);
-        let mut masses = forward.make_input_vec();
-        let mut spectrum = forward.make_output_vec();
-        let mut product = Product::new(spectrum.len());
-        let fft_error = 4.0 * f64::EPSILON * (points as f64).log2();
-        for part in parts {
-            masses.fill(0.0);
-            let start = part.places.first().copied().unwrap_or(0);
-            let mut slot = start.rem_euclid(points as i64) as usize;
-            for mass in &part.mass {
-                masses[slot] += mass;
-                slot = if slot + 1 == points { 0 } else { slot + 1 };
-            }
-            let norm = masses.iter().map(|mass| mass * mass).sum::<f64>().sqrt();
-            forward.process(&mut masses, &mut spectrum).ok()?;
-            let error = fft_error * norm * (points as f64).sqrt() + part.rounding;
-            product.multiply(&spectrum, error, part.count);
+    let (forward, inverse) = transforms(points);
+    let mut masses = forward.make_input_vec();
+    let mut spectrum = forward.make_output_vec();
+    let mut product = Product::new(spectrum.len());
+    let fft_error = 4.0 * f64::EPSILON * (points as f64).log2();
+    for part in parts {
+        masses.fill(0.0);
+        let start = part.places.first().copied().unwrap_or(0);
+        let mut slot = start.rem_euclid(points as i64) as usize;
+        for mass in &part.mass {
+            masses[slot] += mass;
+            slot = if slot + 1 == points { 0 } else { slot + 1 };
         }
-        let Powers { mut values, error_sum, energy } = product.powers();
-        // The two real bins of a real transform.
-        values[0].im = 0.0;
-        if let Some(last) = values.last_mut() {
-            last.im = 0.0;
-        }
-        inverse.process(&mut values, &mut masses).ok()?;
-        let scale = 1.0 / points as f64;
-        masses.iter_mut().for_each(|mass| *mass *= scale);
-        masses.rotate_left(first.rem_euclid(points as i64) as usize);
-        let noise = 2.0 * error_sum * scale + fft_error * (2.0 * energy * scale).sqrt();
-        noise.is_finite().then_some((Masses::Points(masses), noise))
-    })
+        let norm = masses.iter().map(|mass| mass * mass).sum::<f64>().sqrt();
+        forward.process(&mut masses, &mut spectrum).ok()?;
+        let error = fft_error * norm * (points as f64).sqrt() + part.rounding;
+        product.multiply(&spectrum, error, part.count);
+    }
+    let Powers { mut values, error_sum, energy } = product.powers();
+    // The two real bins of a real transform.
+    values[0].im = 0.0;
+    if let Some(last) = values.last_mut() {
+        last.im = 0.0;
+    }
+    inverse.process(&mut values, &mut masses).ok()?;
+    let scale = 1.0 / points as f64;
+    masses.iter_mut().for_each(|mass| *mass *= scale);
+    masses.rotate_left(first.rem_euclid(points as i64) as usize);
+    let noise = 2.0 * error_sum * scale + fft_error * (2.0 * energy * scale).sqrt();
+    noise.is_finite().then_some((Masses::Points(masses), noise))
 }
 
 /// A product of powers of spectra: ln modulus, ln of modulus plus error, phase.
@@ -377,5 +390,32 @@ mod tests {
                 assert!(most.mass - least.mass <= 1e-4 * mass.abs() + 2.0 * slack, "{name}");
             }
         }
+    }
+
+    /// Masses by a transform of so many points.
+    fn masses(points: usize) -> Vec<u64> {
+        let mass = (0..400).map(|at| (-0.01 * f64::from(at)).exp() * 0.00985).collect();
+        let part = TiltedPart { places: (0..400).collect(), mass, rounding: 0.0, count: 30.0 };
+        let Some((Masses::Points(masses), _)) = sum_points(&[part], 0, points) else {
+            panic!("points were asked for")
+        };
+        masses.into_iter().map(f64::to_bits).collect()
+    }
+
+    /// A planner that has made others before builds on them, and gives other last digits.
+    #[test]
+    fn a_transform_has_the_bits_of_its_length_alone() {
+        let odd = [1, 3, 5, 9, 15];
+        let lengths = || (8..17).flat_map(move |power| odd.map(|odd| odd << power));
+        let alone: Vec<_> = lengths()
+            .map(|points| std::thread::spawn(move || masses(points)).join().unwrap())
+            .collect();
+        let together = |lengths: Vec<usize>| {
+            std::thread::spawn(move || lengths.into_iter().map(masses).collect::<Vec<_>>()).join()
+        };
+        assert!(together(lengths().collect()).unwrap() == alone);
+        let mut backwards = together(lengths().rev().collect()).unwrap();
+        backwards.reverse();
+        assert!(backwards == alone);
     }
 }

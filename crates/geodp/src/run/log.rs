@@ -22,8 +22,6 @@ use std::time::{Duration, Instant};
 
 /// After so long a checkpoint is written, wherever in a block the steps are.
 const CHECKPOINT_AFTER: Duration = Duration::from_secs(5);
-/// A block that took longer is told with its claim, even within an epoch.
-const CLAIM_AFTER: Duration = Duration::from_secs(1);
 
 /// Everything of a run that is written down.
 pub(crate) struct RunLog {
@@ -167,14 +165,16 @@ impl RunLog {
             let (step, steps) = (trainer.steps_done(), self.plan.steps);
             observer.on_step(&Progress { step, steps, records, loss });
         }
-        let (step, took) = (trainer.steps_done(), start.elapsed());
+        let (step, seconds) = (trainer.steps_done(), start.elapsed().as_secs_f64());
         let ends_epoch = self.ends_epoch(first, step);
-        // A claim takes milliseconds, in which a small model makes ten steps.
-        let claims = self.plan.protection.kind().is_some() && (ends_epoch || took > CLAIM_AFTER);
+        // A claim takes milliseconds, in which a small model makes ten steps. The first epoch has one for each
+        // block, so that the curve of a short run is one; how long a block took has no say in what is written.
+        let claims =
+            self.plan.protection.kind().is_some() && (ends_epoch || self.epochs(first) == 0);
         let metrics = BlockMetrics {
             step,
             epoch: step as f64 * self.plan.batch as f64 / self.plan.facts.records as f64,
-            seconds: took.as_secs_f64(),
+            seconds,
             epsilon: claims.then(|| self.ledger.account().claim()).transpose()?,
             test: if ends_epoch { self.measure(trainer)? } else { None },
             selection: trainer.selection(),
@@ -214,8 +214,12 @@ impl RunLog {
 
     /// Whether the steps since `first` completed an epoch, or the run.
     fn ends_epoch(&self, first: u64, step: u64) -> bool {
-        let epoch = |step: u64| step * self.plan.batch / self.plan.facts.records;
-        epoch(first) != epoch(step) || step == self.plan.steps
+        self.epochs(first) != self.epochs(step) || step == self.plan.steps
+    }
+
+    /// Whole epochs of so many steps.
+    fn epochs(&self, steps: u64) -> u64 {
+        steps * self.plan.batch / self.plan.facts.records
     }
 
     /// How the model does on held-out records.

@@ -43,8 +43,8 @@ pub struct BlockMetrics {
     pub seconds: f64,
     /// Histogram of gradient norms as (bin, count). Private.
     pub norms: Vec<(usize, u64)>,
-    /// The claim after the block, where it was computed: at the end of an epoch and of the run, and of a block that
-    /// took a second. Never without privacy.
+    /// The claim after the block, where it was computed: in the first epoch, and at the end of any and of the run.
+    /// Never without privacy.
     pub epsilon: Option<Claim>,
     /// Loss and accuracy on held-out records, where they were measured.
     pub test: Option<TestMetrics>,
