@@ -59,12 +59,14 @@ pub trait ClipRule: Debug + Send + Sync {
 #[derive(Debug, Clone)]
 pub struct Clip {
     rule: Arc<dyn ClipRule>,
+    /// As the rule said once, so that a sensitivity given out stays true.
+    clip_norm: ClipNorm,
 }
 
 impl Clip {
     /// Takes any rule, the user's own included.
     pub fn new(rule: impl ClipRule + 'static) -> Self {
-        Self { rule: Arc::new(rule) }
+        Self { clip_norm: rule.clip_norm(), rule: Arc::new(rule) }
     }
 
     /// Flat clipping at C.
@@ -106,15 +108,13 @@ impl Clip {
         if !wanted.is_finite() || wanted < 0.0 {
             return 0.0;
         }
-        if wanted * norm > self.rule.clip_norm().get() {
-            return self.rule.clip_norm().get() / norm;
-        }
-        wanted
+        let clip_norm = self.clip_norm.get();
+        if wanted * norm > clip_norm { clip_norm / norm } else { wanted }
     }
 
     /// The sensitivity that [`weight`](Self::weight) enforces: C, under add/remove of a record.
     pub fn sensitivity(&self) -> Sensitivity {
-        Sensitivity(self.rule.clip_norm())
+        Sensitivity(self.clip_norm)
     }
 }
 

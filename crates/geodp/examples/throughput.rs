@@ -16,7 +16,7 @@ type AnyError = Box<dyn std::error::Error + Send + Sync>;
 /// Inputs as training keeps them, so that reading one costs what it costs there.
 struct Synthetic {
     input_len: usize,
-    classes: u32,
+    labels: Vec<u32>,
     inputs: Inputs,
 }
 
@@ -49,17 +49,15 @@ impl Synthetic {
         } else {
             Inputs::Floats(bytes.map(|byte| f32::from(byte) / 128.0 - 1.0).collect())
         };
-        Self { input_len, classes: network.classes() as u32, inputs }
+        let classes = network.classes() as u32;
+        let label = |index: u32| index.wrapping_mul(2_654_435_761) % classes;
+        Self { input_len, labels: (0..(len / input_len) as u32).map(label).collect(), inputs }
     }
 }
 
 impl Samples for Synthetic {
     fn len(&self) -> usize {
-        let values = match &self.inputs {
-            Inputs::Bytes(bytes) => bytes.len(),
-            Inputs::Floats(floats) => floats.len(),
-        };
-        values / self.input_len
+        self.labels.len()
     }
     fn input_len(&self) -> usize {
         self.input_len
@@ -86,7 +84,7 @@ impl Samples for Synthetic {
         matches!(self.inputs, Inputs::Bytes(_)).then_some(AFFINE)
     }
     fn label(&self, index: usize) -> u32 {
-        (index as u32).wrapping_mul(2_654_435_761) % self.classes
+        self.labels[index]
     }
 }
 
