@@ -20,8 +20,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::FieldHasher;
-use crate::{DataError, Dataset, Fingerprint, Records, Shape, Viewed, half};
-use geodp_nn::Samples;
+use crate::{DataError, Dataset, Fingerprint, Records, Shape, Viewed};
+use geodp_nn::{Samples, half};
 
 /// Tramèr and Boneh's number of groups; it divides 81 × channels for any number of channels.
 const DEFAULT_GROUPS: usize = 27;

@@ -33,7 +33,6 @@ mod features;
 mod files;
 mod fingerprint;
 mod format;
-mod half;
 pub mod idx;
 pub mod images;
 pub mod mnist;

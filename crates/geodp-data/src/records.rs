@@ -6,11 +6,10 @@
 
 use std::sync::Arc;
 
-use geodp_nn::StoredInput;
+use geodp_nn::{StoredInput, half};
 
 use crate::DataError;
 use crate::digest::FieldHasher;
-use crate::half;
 use crate::scaling::{Scaling, Shape};
 
 /// Inputs of one shape, in order.
@@ -138,14 +137,14 @@ impl Records {
         }
     }
 
-    /// Input `index` as it is stored, except in half precision.
-    pub(crate) fn stored_input(&self, index: usize) -> Option<StoredInput<'_>> {
+    /// Input `index` as it is stored.
+    pub(crate) fn stored_input(&self, index: usize) -> StoredInput<'_> {
         let start = self.rows[index] as usize * self.input_len;
         let place = start..start + self.input_len;
         match &self.store {
-            Store::Floats(values) => Some(StoredInput::Floats(&values[place])),
-            Store::Bytes { pixels, affine } => Some(StoredInput::Bytes(&pixels[place], affine)),
-            Store::Halves(_) => None,
+            Store::Floats(values) => StoredInput::Floats(&values[place]),
+            Store::Bytes { pixels, affine } => StoredInput::Bytes(&pixels[place], affine),
+            Store::Halves(values) => StoredInput::Halves(&values[place]),
         }
     }
 

@@ -18,7 +18,7 @@ impl Samples for Dataset {
     }
 
     fn stored_input(&self, index: usize) -> Option<StoredInput<'_>> {
-        self.records().stored_input(index)
+        Some(self.records().stored_input(index))
     }
 
     fn byte_scaling(&self) -> Option<(f32, f32)> {
@@ -53,7 +53,7 @@ impl Samples for Unlabelled<'_> {
     }
 
     fn stored_input(&self, index: usize) -> Option<StoredInput<'_>> {
-        self.0.stored_input(index)
+        Some(self.0.stored_input(index))
     }
 
     fn byte_scaling(&self) -> Option<(f32, f32)> {

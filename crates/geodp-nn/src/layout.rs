@@ -91,7 +91,7 @@ impl Step {
 impl Layout {
     /// Parameters as the kernels want them, and the part of each step.
     pub(crate) fn pack<V: Vector>(&self, weights: &[f32]) -> (Vec<f32>, Vec<Range<usize>>) {
-        let mut packed = Vec::with_capacity(2 * self.dim);
+        let mut packed = Vec::with_capacity(3 * self.dim);
         let mut ranges = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             let start = packed.len();

@@ -19,6 +19,7 @@
 
 mod error;
 mod grid;
+pub mod half;
 mod layers;
 mod layout;
 mod math;
@@ -53,6 +54,8 @@ pub use split_mix::{SplitMix64, permutation};
 pub enum StoredInput<'a> {
     /// The input itself.
     Floats(&'a [f32]),
+    /// The input in half precision, see [`half`].
+    Halves(&'a [u16]),
     /// p·a + b of each byte p, rounded after each operation: one pair (a, b) for all, or one for each of
     /// as many parts of equal length.
     Bytes(&'a [u8], &'a [(f32, f32)]),

@@ -2,7 +2,7 @@
 
 use geodp_nn::{
     Conv2dSpec, Grid, InstructionSet, LayerSpec, LinearSpec, NetworkSpec, ResidualSpec, ResnetSpec,
-    Samples, StoredInput,
+    Samples, StoredInput, half,
 };
 
 struct Waves(usize);
@@ -153,10 +153,11 @@ fn convolutions_have_the_same_bits_everywhere() {
     }
 }
 
-/// Bytes and floats handed out as they are stored, or by copying.
+/// Bytes, floats and halves handed out as they are stored, or by copying.
 struct Kept {
     bytes: Vec<u8>,
     floats: Vec<f32>,
+    halves: Vec<u16>,
     affine: Vec<(f32, f32)>,
     len: usize,
     by: By,
@@ -167,6 +168,7 @@ enum By {
     Copy,
     Floats,
     Bytes,
+    Halves,
     Turns,
 }
 
@@ -183,9 +185,11 @@ impl Samples for Kept {
     fn stored_input(&self, index: usize) -> Option<StoredInput<'_>> {
         let bytes = &self.bytes[index * self.len..][..self.len];
         let floats = &self.floats[index * self.len..][..self.len];
-        match (self.by, index % 3) {
+        let halves = &self.halves[index * self.len..][..self.len];
+        match (self.by, index % 4) {
             (By::Copy, _) | (By::Turns, 0) => None,
             (By::Floats, _) | (By::Turns, 1) => Some(StoredInput::Floats(floats)),
+            (By::Halves, _) | (By::Turns, 2) => Some(StoredInput::Halves(halves)),
             _ => Some(StoredInput::Bytes(bytes, &self.affine)),
         }
     }
@@ -201,19 +205,21 @@ fn stored_inputs_are_those_that_copying_gives() {
     for spec in specs {
         let len = spec.build().unwrap().input_len();
         let channels = if spec.input.len() == 3 { spec.input[0] } else { 1 };
+        // What they give has eight bits, so that halves hold it.
         let affine: Vec<(f32, f32)> =
-            (0..channels).map(|c| (0.007 + 0.001 * c as f32, -0.3 - c as f32)).collect();
+            (0..channels).map(|c| (2f32.powi(-7 - c as i32), -0.25 * c as f32)).collect();
         let bytes: Vec<u8> = (0..70 * len).map(|at| (at * at * 31 + at) as u8).collect();
         let of = |(at, byte): (usize, &u8)| {
             let (a, b) = affine[at % len / (len / channels)];
             f32::from(*byte) * a + b
         };
         let floats: Vec<f32> = bytes.iter().enumerate().map(of).collect();
+        let halves: Vec<u16> = floats.iter().map(|&value| half::encode(value)).collect();
         let batch: Vec<u32> = (0..69).rev().collect();
         let run = |isa, by| {
             let network = spec.build_for(isa).unwrap();
-            let (bytes, floats, affine) = (bytes.clone(), floats.clone(), affine.clone());
-            let samples = Kept { bytes, floats, affine, len, by };
+            let (bytes, floats, halves) = (bytes.clone(), floats.clone(), halves.clone());
+            let samples = Kept { bytes, floats, halves, affine: affine.clone(), len, by };
             let (grid, mut sum) = (Grid::new(0.3).unwrap(), vec![0; network.dim()]);
             let clip = |_: usize, norm: f64| (0.3 / norm).min(1.0);
             let weights = network.init(5);
@@ -222,7 +228,7 @@ fn stored_inputs_are_those_that_copying_gives() {
         };
         let expected = run(InstructionSet::Portable, By::Copy);
         for isa in InstructionSet::available() {
-            for by in [By::Copy, By::Floats, By::Bytes, By::Turns] {
+            for by in [By::Copy, By::Floats, By::Bytes, By::Halves, By::Turns] {
                 assert!(run(isa, by) == expected, "{isa:?}, {}: {spec:?}", by as u8);
             }
         }

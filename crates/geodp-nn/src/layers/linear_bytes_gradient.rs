@@ -98,7 +98,7 @@ fn add<V: FeatureLanes, const O: usize>(
     for start in starts(inputs, strip) {
         let (mut low, mut high) = ([[V::pairs_zero(); 4]; O], [[V::pairs_zero(); 4]; O]);
         for (at, [first, second]) in pairs.iter().enumerate() {
-            let p = V::byte_pairs(&first[start..], &second[start..]);
+            let p = V::byte_pairs(&first[start..][..strip], &second[start..][..strip]);
             for o in 0..O {
                 let of_low = V::shorts_splat(factors[o].low[at]);
                 let of_high = V::shorts_splat(factors[o].high[at]);

@@ -1,35 +1,39 @@
-//! A wide first linear layer with few outputs, forward from inputs as they are stored: `[record][input]`; and
-//! what exact sums want to know of them, Σ x² and max |x|, while they are at hand.
+//! A wide first linear layer with few outputs, forward from inputs as they are stored, `[record][input]`, in single or
+//! half precision; and what exact sums want to know of them, Σ x² and max |x|, while they are at hand.
 //!
 //! Decision: features stand in the lanes here, as they do in memory. Turning a block round, so that records stand
 //! in the lanes, takes longer than a linear layer of ten outputs. Every sum is sixteen chains, of the features
 //! j mod 16, whatever a register holds, and they are added up in one order: the same bits on every
-//! instruction set. Eight records pass at a time from their beginning to their end, a strip of them for all outputs,
-//! the next one asked for; weights come from the L2 cache, once for the eight, and chains wait between strips.
+//! instruction set. Eight records pass at a time from their beginning to their end, a strip of each at once; weights come
+//! from the L2 cache, once for the eight, and chains wait between strips. What limits such a layer is how many
+//! lines of memory a core can wait for at once: so the first tile takes as many outputs as there are registers for, measures on the
+//! way, and asks for the next strip line by line as it goes.
 
 #![allow(clippy::needless_range_loop, reason = "iterators over tiles keep them out of registers")]
 
 use super::linear::Linear;
 use super::parts::parts_of;
-use crate::simd::{FeatureLanes, Kernel, MOST_LANES};
+use crate::simd::{FeatureLanes, Kernel, MOST_LANES, Stored};
 use std::marker::PhantomData;
 
 /// Chains of a sum.
 pub(super) const CHAINS: usize = 16;
-/// Features of a strip: 8 KiB of eight records.
-const STRIP: usize = 256;
+/// Features of a strip.
+const STRIP: usize = 512;
 /// Records that pass at a time: while they do, a strip of the weights stays in the L1 cache.
 const RECORDS: usize = 8;
-/// Outputs of a register tile; records beside them where there are registers.
-const OUTPUTS: usize = 5;
-const TILE: usize = 4;
-/// Floats that come from memory at once.
-const LINE: usize = 16;
+/// Bytes that come from memory at once.
+const LINE: usize = 64;
 /// Inputs from which on they are not kept in lanes: of fewer, a block's transposed copy fits the L2 cache, and
 /// reading it is faster.
 pub(crate) const WIDE_INPUTS: usize = 1024;
 /// Outputs up to which a wide layer is read so.
 const MOST_OUTPUTS: usize = 16;
+
+/// Outputs of register tiles: twenty chains, or five where there are registers for them.
+const fn tile_outputs<V: FeatureLanes>() -> &'static [usize] {
+    if V::REGISTERS > 16 { &[10, 5, 2, 1] } else { &[5, 2, 1] }
+}
 
 /// Σ x² and max |x| of each record.
 pub(crate) struct RowMeasure {
@@ -43,16 +47,23 @@ impl RowMeasure {
     }
 }
 
-/// Whether a layer is read so, if its inputs stand in rows of floats.
+/// Whether a layer is read so, if its inputs stand in rows.
 pub(crate) fn pays(layer: &Linear) -> bool {
     layer.inputs >= WIDE_INPUTS && layer.outputs <= MOST_OUTPUTS
 }
 
-/// Appends W as it stands, each row filled up with zeros to whole registers.
+/// Appends W, sixteen features of every output after sixteen of every output, the last filled up with zeros; from the
+/// start of a line on, because what stands across two takes twice as long to load.
 pub(crate) fn pack(layer: &Linear, weight: &[f32], packed: &mut Vec<f32>) {
-    for row in weight.chunks_exact(layer.inputs) {
-        packed.extend_from_slice(row);
-        packed.resize(packed.len() + padded(layer.inputs) - layer.inputs, 0.0);
+    packed.reserve(packed_len(layer) + CHAINS);
+    let end = packed.as_ptr().wrapping_add(packed.len());
+    packed.resize(packed.len() + end.align_offset(LINE).min(CHAINS), 0.0);
+    for first in (0..layer.inputs).step_by(CHAINS) {
+        let features = first..layer.inputs.min(first + CHAINS);
+        for row in weight.chunks_exact(layer.inputs) {
+            packed.extend_from_slice(&row[features.clone()]);
+            packed.resize(packed.len() + CHAINS - features.len(), 0.0);
+        }
     }
 }
 
@@ -67,8 +78,8 @@ pub(crate) fn packed_len(layer: &Linear) -> usize {
 }
 
 /// y = W·x + b of some records, `y[output][record]`, and their measure.
-pub(crate) struct ReadRows<'a, V> {
-    pub(crate) rows: &'a [&'a [f32]],
+pub(crate) struct ReadRows<'a, V, T> {
+    pub(crate) rows: &'a [&'a [T]],
     /// As [`pack`] left it.
     pub(crate) weights: &'a [f32],
     pub(crate) biases: &'a [f32],
@@ -96,47 +107,41 @@ impl<V: FeatureLanes> Waiting<V> {
     }
 }
 
-impl<V: FeatureLanes> Kernel for ReadRows<'_, V> {
+impl<V: FeatureLanes, T: Stored> Kernel for ReadRows<'_, V, T> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
         let inputs = self.rows.first().map_or(0, |row| row.len());
-        let mut last = [[0.0; STRIP]; RECORDS];
+        let mut last = [[T::ZERO; STRIP]; RECORDS];
         for (at, rows) in self.rows.chunks(RECORDS).enumerate() {
             let mut waiting = [Waiting::<V>::nothing(); RECORDS];
-            let waiting = &mut waiting[..rows.len()];
+            // Of fewer records the last one passes more often.
+            let row = |r: usize| rows[r.min(rows.len() - 1)];
             for first in (0..inputs).step_by(STRIP) {
                 let strip = first..inputs.min(first + STRIP);
-                let mut x = [&[][..]; RECORDS];
-                if strip.len() % CHAINS == 0 {
-                    for (x, row) in x.iter_mut().zip(rows) {
-                        *x = &row[strip.clone()];
-                    }
-                } else {
-                    for (last, row) in last.iter_mut().zip(rows) {
-                        last.fill(0.0);
-                        last[..strip.len()].copy_from_slice(&row[strip.clone()]);
-                    }
-                    for (x, last) in x.iter_mut().zip(&last) {
-                        *x = &last[..padded(strip.len())];
+                if strip.len() % CHAINS != 0 {
+                    for (r, last) in last.iter_mut().enumerate() {
+                        last.fill(T::ZERO);
+                        last[..strip.len()].copy_from_slice(&row(r)[strip.clone()]);
                     }
                 }
-                let weights = Weights { from: &self.weights[first..], row: padded(inputs) };
-                multiply(&x[..rows.len()], weights, self.y.len(), waiting);
-                for (r, waiting) in waiting.iter_mut().enumerate() {
-                    let next = if strip.end < inputs {
-                        &rows[r][strip.end..]
-                    } else {
-                        self.rows.get((at + 1) * RECORDS + r).unwrap_or(&rows[r])
+                let (mut x, mut ahead) = ([&last[0][..0]; RECORDS], [&row(0)[..0]; RECORDS]);
+                for r in 0..RECORDS {
+                    x[r] = match strip.len() % CHAINS {
+                        0 => &row(r)[strip.clone()],
+                        _ => &last[r][..padded(strip.len())],
                     };
-                    for line in next.iter().take(STRIP).step_by(LINE) {
-                        V::prefetch(line);
-                    }
-                    measure(x[r], waiting);
+                    ahead[r] = match self.rows.get((at + 1) * RECORDS + r) {
+                        Some(next) if strip.end == inputs => next,
+                        _ => &row(r)[strip.end..],
+                    };
                 }
+                let outputs = self.y.len();
+                let weights = &self.weights[first * outputs..][..padded(strip.len()) * outputs];
+                multiply(&x, &ahead, weights, outputs, &mut waiting);
             }
-            for (record, waiting) in (at * RECORDS..).zip(waiting) {
+            for (record, waiting) in (at * RECORDS..).zip(&waiting[..rows.len()]) {
                 for (o, y) in self.y.iter_mut().enumerate() {
                     y[record] = added_up(waiting.products[o]) + self.biases[o];
                 }
@@ -152,74 +157,100 @@ impl<V: FeatureLanes> Kernel for ReadRows<'_, V> {
     }
 }
 
-/// A strip of the weights, each row `row` after the one before.
-#[derive(Clone, Copy)]
-struct Weights<'a> {
-    from: &'a [f32],
-    row: usize,
-}
-
-/// Adds a strip of some records.
+/// Adds a strip of all records.
 #[inline(always)]
-fn multiply<V: FeatureLanes>(
-    x: &[&[f32]],
-    weights: Weights<'_>,
+fn multiply<V: FeatureLanes, T: Stored>(
+    x: &[&[T]; RECORDS],
+    ahead: &[&[T]; RECORDS],
+    weights: &[f32],
     outputs: usize,
-    waiting: &mut [Waiting<V>],
+    waiting: &mut [Waiting<V>; RECORDS],
 ) {
     let mut o = 0;
-    for tile in parts_of(outputs, &[OUTPUTS, 2, 1]) {
+    for tile in parts_of(outputs, tile_outputs::<V>()) {
         macro_rules! tiles {
-            ($records:literal, $parts:literal) => {{
-                let groups = x.chunks_exact($records);
-                for (x, waiting) in groups.zip(waiting.chunks_exact_mut($records)) {
-                    match tile {
-                        OUTPUTS => add::<V, $records, OUTPUTS, $parts>(x, weights, o, waiting),
-                        2 => add::<V, $records, 2, $parts>(x, weights, o, waiting),
-                        _ => add::<V, $records, 1, $parts>(x, weights, o, waiting),
+            ($records:literal, $outputs:literal, $parts:literal) => {
+                for r in (0..RECORDS).step_by($records) {
+                    let (x, ahead) = (&x[r..], &ahead[r..]);
+                    let (waiting, place) = (&mut waiting[r..], (o, outputs));
+                    if o == 0 {
+                        add::<V, T, $records, $outputs, $parts, true>(
+                            x, ahead, weights, place, waiting,
+                        );
+                    } else {
+                        add::<V, T, $records, $outputs, $parts, false>(
+                            x, ahead, weights, place, waiting,
+                        );
                     }
                 }
-            }};
+            };
         }
-        match (V::LANES == CHAINS, x.len().is_multiple_of(TILE)) {
-            (true, true) => tiles!(4, 1),
-            (true, false) => tiles!(1, 1),
-            (false, _) => tiles!(1, 2),
+        match (V::LANES == CHAINS, tile) {
+            (true, 10) if V::REGISTERS > 16 => tiles!(2, 10, 1),
+            (true, 5) => tiles!(2, 5, 1),
+            (true, 2) => tiles!(4, 2, 1),
+            (true, _) => tiles!(4, 1, 1),
+            (false, 5) => tiles!(1, 5, 2),
+            (false, 2) => tiles!(1, 2, 2),
+            (false, _) => tiles!(1, 1, 2),
         }
         o += tile;
     }
 }
 
-/// R records × O outputs, P registers to each sum.
+/// R records × O outputs from `first` on, P registers to each sum; the first tile also measures and asks for what comes.
 #[inline(always)]
-fn add<V: FeatureLanes, const R: usize, const O: usize, const P: usize>(
-    x: &[&[f32]],
-    weights: Weights<'_>,
-    first: usize,
+fn add<
+    V: FeatureLanes,
+    T: Stored,
+    const R: usize,
+    const O: usize,
+    const P: usize,
+    const FIRST: bool,
+>(
+    x: &[&[T]],
+    ahead: &[&[T]],
+    weights: &[f32],
+    (first, outputs): (usize, usize),
     waiting: &mut [Waiting<V>],
 ) {
-    let mut sums = [[[V::zero(); P]; O]; R];
-    let (mut rows, mut of_outputs) = ([&x[0][..0]; R], [&weights.from[..0]; O]);
+    let len = x[0].len();
+    let (mut sums, mut measures) =
+        ([[[V::zero(); P]; O]; R], [([V::sums_zero(); P], [V::zero(); P]); R]);
+    let mut rows = [&x[0][..0]; R];
     for r in 0..R {
-        rows[r] = &x[r][..x[0].len()];
+        rows[r] = &x[r][..len];
         for o in 0..O {
             for p in 0..P {
                 sums[r][o][p] = V::load(&waiting[r].products[first + o][p * V::LANES..]);
             }
         }
+        for p in 0..P {
+            measures[r].0[p] = waiting[r].squares[p];
+            measures[r].1[p] = waiting[r].largest[p];
+        }
     }
-    for o in 0..O {
-        of_outputs[o] = &weights.from[(first + o) * weights.row..][..x[0].len()];
-    }
-    for at in (0..x[0].len()).step_by(CHAINS) {
+    for (at, weights) in (0..len).step_by(CHAINS).zip(weights.chunks_exact(outputs * CHAINS)) {
+        let weights = &weights[first * CHAINS..][..O * CHAINS];
+        if FIRST && at % (LINE / size_of::<T>()) == 0 {
+            for r in 0..R {
+                if let Some(line) = ahead[r].get(at) {
+                    V::prefetch(line);
+                }
+            }
+        }
         for p in 0..P {
             let place = at + p * V::LANES;
             let mut values = [V::zero(); R];
             for r in 0..R {
-                values[r] = V::load(&rows[r][place..]);
+                values[r] = T::load(&rows[r][place..]);
+                if FIRST {
+                    measures[r].0[p] = values[r].add_square(measures[r].0[p]);
+                    measures[r].1[p] = measures[r].1[p].max_abs(values[r]);
+                }
             }
             for o in 0..O {
-                let weight = V::load(&of_outputs[o][place..]);
+                let weight = V::load(&weights[o * CHAINS + p * V::LANES..]);
                 for r in 0..R {
                     sums[r][o][p] = weight.fma(values[r], sums[r][o][p]);
                 }
@@ -227,26 +258,16 @@ fn add<V: FeatureLanes, const R: usize, const O: usize, const P: usize>(
         }
     }
     for r in 0..R {
-        for o in 0..O {
-            for p in 0..P {
+        for p in 0..P {
+            for o in 0..O {
                 sums[r][o][p].store(&mut waiting[r].products[first + o][p * V::LANES..]);
+            }
+            if FIRST {
+                waiting[r].squares[p] = measures[r].0[p];
+                waiting[r].largest[p] = measures[r].1[p];
             }
         }
     }
-}
-
-/// Adds a strip of one record.
-#[inline(always)]
-fn measure<V: FeatureLanes>(x: &[f32], waiting: &mut Waiting<V>) {
-    let Waiting { mut squares, mut largest, .. } = *waiting;
-    for x in x.as_chunks::<CHAINS>().0 {
-        for (part, x) in x.chunks_exact(V::LANES).enumerate() {
-            let x = V::load(x);
-            squares[part] = x.add_square(squares[part]);
-            largest[part] = largest[part].max_abs(x);
-        }
-    }
-    (waiting.squares, waiting.largest) = (squares, largest);
 }
 
 /// Sixteen chains: the second half to the first, and so on.
@@ -265,6 +286,7 @@ pub(super) fn added_up<T: Copy + std::ops::Add<Output = T>>(mut chains: [T; CHAI
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::half;
     use crate::simd::portable::Portable;
     #[cfg(target_arch = "x86_64")]
     use crate::simd::{InstructionSet, avx2::F32x8, avx512::F32x16};
@@ -282,29 +304,44 @@ mod tests {
         chains
     }
 
-    /// What the bits of released weights rest on: to the last one, whatever the register and however many
-    /// records, outputs and strips.
-    fn check<V: FeatureLanes>(inputs: usize, outputs: usize, records: usize) {
-        let x: Vec<Vec<f32>> = (0..records)
-            .map(|record| (0..inputs).map(|at| value(record * inputs + at)).collect())
-            .collect();
-        let weight: Vec<f32> = (0..inputs * outputs).map(|at| value(3 * at + 5)).collect();
-        let biases: Vec<f32> = (0..outputs).map(|at| value(7 * at + 2)).collect();
-        let layer = Linear { inputs, outputs, bias: true };
-        let mut weights = Vec::new();
-        pack(&layer, &weight, &mut weights);
-        assert_eq!(weights.len(), packed_len(&layer));
-        let rows: Vec<&[f32]> = x.iter().map(Vec::as_slice).collect();
-        let mut y = vec![[0.0; MOST_LANES]; outputs];
-        let mut measure = RowMeasure::new();
-        V::run(ReadRows::<V> {
+    fn read<V: FeatureLanes, T: Stored>(
+        x: &[Vec<T>],
+        weights: &[f32],
+        biases: &[f32],
+    ) -> (Vec<[f32; MOST_LANES]>, RowMeasure) {
+        let rows: Vec<&[T]> = x.iter().map(Vec::as_slice).collect();
+        let (mut y, mut measure) = (vec![[0.0; MOST_LANES]; biases.len()], RowMeasure::new());
+        V::run(ReadRows::<V, T> {
             rows: &rows,
-            weights: &weights,
-            biases: &biases,
+            weights,
+            biases,
             y: &mut y,
             measure: &mut measure,
             vector: PhantomData,
         });
+        (y, measure)
+    }
+
+    /// What the bits of released weights rest on: to the last one, whatever the register and however many
+    /// records, outputs and strips.
+    fn check<V: FeatureLanes>(inputs: usize, outputs: usize, records: usize) {
+        let halves: Vec<Vec<u16>> = (0..records)
+            .map(|record| (0..inputs).map(|at| half::encode(value(record * inputs + at))).collect())
+            .collect();
+        let x: Vec<Vec<f32>> = halves
+            .iter()
+            .map(|halves| halves.iter().map(|&half| half::decode(half)).collect())
+            .collect();
+        let weight: Vec<f32> = (0..inputs * outputs).map(|at| value(3 * at + 5)).collect();
+        let biases: Vec<f32> = (0..outputs).map(|at| value(7 * at + 2)).collect();
+        let layer = Linear { inputs, outputs, bias: true };
+        let mut weights = vec![0.5; 3];
+        pack(&layer, &weight, &mut weights);
+        let weights = &weights[weights.len() - packed_len(&layer)..];
+        let (y, measure) = read::<V, f32>(&x, weights, &biases);
+        let (of_halves, measured) = read::<V, u16>(&halves, weights, &biases);
+        assert_eq!((&y, measure.squares), (&of_halves, measured.squares));
+        assert_eq!(measure.largest, measured.largest);
         for (record, x) in x.iter().enumerate() {
             let at = |at: usize| x.get(at).copied().unwrap_or(0.0);
             for (o, weight) in weight.chunks_exact(inputs).enumerate() {

@@ -11,7 +11,7 @@
 
 use super::linear_exact::{Shorts, groups};
 use super::parts::parts_of;
-use crate::simd::{FeatureLanes, Kernel, MOST_LANES, Quantise, Vector};
+use crate::simd::{FeatureLanes, Kernel, MOST_LANES, Quantise, Stored, Vector};
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -20,6 +20,8 @@ const PAIRS: usize = MOST_LANES / 2;
 /// Registers of a strip, and of a register tile.
 const STRIP: usize = 4;
 const COLUMNS: usize = 2;
+/// Bytes that come to the L1 cache at once.
+const LINE: usize = 64;
 /// Values of a strip at most.
 const MOST_STRIP: usize = STRIP * 16;
 
@@ -32,22 +34,22 @@ const fn tile_rows<V: Vector>() -> &'static [usize] {
 pub(crate) struct RowFactors {
     /// `[pair of records][feature of the strip][record of the pair]`.
     u: Shorts,
-    /// `[output][pair of records]`, the first record in the lower half.
-    y: Vec<[i32; PAIRS]>,
+    /// `[pair of records][output]`, the first record in the lower half.
+    y: Vec<i32>,
     inputs: usize,
 }
 
 impl RowFactors {
     pub(crate) fn new(inputs: usize, outputs: usize) -> Self {
         let u = Shorts::new(PAIRS * 2 * MOST_STRIP);
-        Self { u, y: vec![[0; PAIRS]; outputs], inputs }
+        Self { u, y: vec![0; PAIRS * outputs], inputs }
     }
 
     /// `sum += Σ y·uᵀ` over the first `products.len()` records of a block, u = truncate(x·a), y =
     /// truncate(dy·b), `products` a bound of |u·y| for each. Records without a gradient have a dy of 0.
-    pub(crate) fn add<V: Vector>(
+    pub(crate) fn add<V: Vector, T: Stored>(
         &mut self,
-        (rows, a): (&[&[f32]; MOST_LANES], &[f32; MOST_LANES]),
+        (rows, a): (&[&[T]; MOST_LANES], &[f32; MOST_LANES]),
         (dy, b): (&[V], V),
         products: &[u64],
         sum: &mut [i64],
@@ -61,11 +63,11 @@ impl RowFactors {
     }
 }
 
-/// `to[output] = truncate(dy[output]·scale)`.
+/// `to[pair][output] = truncate(dy[output]·scale)`.
 struct StorePairs<'a, V> {
     dy: &'a [V],
     scale: V,
-    to: &'a mut [[i32; PAIRS]],
+    to: &'a mut [i32],
 }
 
 impl<V: Vector> Kernel for StorePairs<'_, V> {
@@ -73,22 +75,24 @@ impl<V: Vector> Kernel for StorePairs<'_, V> {
     #[inline(always)]
     fn run(self) {
         let mut shorts = [0; MOST_LANES];
-        for (dy, to) in self.dy.iter().zip(self.to) {
+        let outputs = self.dy.len();
+        for (output, dy) in self.dy.iter().enumerate() {
             let scaled = [dy.mul(self.scale)];
             let lanes = V::Part::LANES;
             for (part, to) in V::parts(&scaled).iter().zip(shorts.chunks_exact_mut(lanes)) {
                 part.store_shorts(to);
             }
-            for (to, [low, high]) in to.iter_mut().zip(shorts.as_chunks::<2>().0) {
+            let to = self.to[output..].iter_mut().step_by(outputs);
+            for (to, [low, high]) in to.zip(shorts.as_chunks::<2>().0) {
                 *to = i32::from(*low) & 0xffff | i32::from(*high) << 16;
             }
         }
     }
 }
 
-struct RowProducts<'a, V> {
+struct RowProducts<'a, V, T> {
     factors: &'a mut RowFactors,
-    rows: &'a [&'a [f32]],
+    rows: &'a [&'a [T]],
     a: &'a [f32; MOST_LANES],
     /// Of pairs of records.
     groups: &'a [Range<usize>],
@@ -96,22 +100,23 @@ struct RowProducts<'a, V> {
     vector: PhantomData<V>,
 }
 
-impl<V: FeatureLanes> Kernel for RowProducts<'_, V> {
+impl<V: FeatureLanes, T: Stored> Kernel for RowProducts<'_, V, T> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
         let RowFactors { u, y, inputs } = self.factors;
         let (u, y, inputs) = (u.get_mut(), &y[..], *inputs);
+        let outputs = y.len() / PAIRS;
         for first in (0..inputs).step_by(STRIP * V::LANES) {
             let strip = first..inputs.min(first + STRIP * V::LANES);
-            quantise::<V>(self.rows, self.a, strip.clone(), u);
+            quantise::<V, T>(self.rows, self.a, strip.clone(), u);
             for group in self.groups {
                 let registers = strip.len().div_ceil(V::LANES);
                 for column in (0..registers).step_by(COLUMNS) {
                     let (u, first) = (&u[column * V::SHORTS..], first + column * V::LANES);
                     let mut row = 0;
-                    for rows in parts_of(y.len(), tile_rows::<V>()) {
-                        let (y, sum) = (&y[row..], &mut self.sum[row * inputs..]);
+                    for rows in parts_of(outputs, tile_rows::<V>()) {
+                        let (y, sum) = ((&y[row..], outputs), &mut self.sum[row * inputs..]);
                         let place = (first, inputs);
                         match rows {
                             10 if V::REGISTERS > 16 => {
@@ -131,14 +136,14 @@ impl<V: FeatureLanes> Kernel for RowProducts<'_, V> {
 
 /// truncate(x·a) of a strip of all records; 0 beyond the inputs.
 #[inline(always)]
-fn quantise<V: FeatureLanes>(
-    rows: &[&[f32]],
+fn quantise<V: FeatureLanes, T: Stored>(
+    rows: &[&[T]],
     a: &[f32; MOST_LANES],
     strip: Range<usize>,
     u: &mut [i16],
 ) {
     let width = STRIP * V::LANES;
-    let mut short = [[0.0; MOST_STRIP]; 2];
+    let mut short = [[T::ZERO; MOST_STRIP]; 2];
     let pairs = rows.as_chunks::<2>().0.iter().zip(a.as_chunks::<2>().0);
     for ((rows, a), u) in pairs.zip(u.chunks_exact_mut(2 * width)) {
         let (first, second) = if strip.len() == width {
@@ -150,32 +155,45 @@ fn quantise<V: FeatureLanes>(
             let [first, second] = &short;
             (&first[..width], &second[..width])
         };
+        for row in rows {
+            let next = row.get(strip.end..).unwrap_or(&[]);
+            for line in next.iter().take(width).step_by(LINE / size_of::<T>()) {
+                V::prefetch(line);
+            }
+        }
         let (of_first, of_second) = (V::splat(a[0]), V::splat(a[1]));
         let values = first.chunks_exact(V::LANES).zip(second.chunks_exact(V::LANES));
         for ((first, second), u) in values.zip(u.chunks_exact_mut(V::SHORTS)) {
-            let (first, second) = (V::load(first).mul(of_first), V::load(second).mul(of_second));
+            let (first, second) =
+                (T::load::<V>(first).mul(of_first), T::load::<V>(second).mul(of_second));
             V::shorts_store(first.side_by_side(second), u);
         }
     }
 }
 
-/// Adds the products of `ROWS` rows of y with [`COLUMNS`] registers of u to the sums from `place` on:
+/// Adds the products of `ROWS` rows of y, `outputs` to a pair, with [`COLUMNS`] registers of u to the sums from `place` on:
 /// (first input, inputs of a row).
 #[inline(always)]
 fn tile<V: FeatureLanes, const ROWS: usize>(
     u: &[i16],
-    y: &[[i32; PAIRS]],
+    (y, outputs): (&[i32], usize),
     pairs: Range<usize>,
     sum: &mut [i64],
     (first, inputs): (usize, usize),
 ) {
-    let y: &[[i32; PAIRS]; ROWS] = y.first_chunk().expect("as many rows as the tile has");
+    for r in 0..ROWS {
+        let row = &sum[r * inputs + first..(r + 1) * inputs];
+        for line in row.iter().take(COLUMNS * V::LANES).step_by(LINE / size_of::<i64>()) {
+            V::prefetch(line);
+        }
+    }
     let mut sums = [[V::pairs_zero(); COLUMNS]; ROWS];
     for pair in pairs {
         let u = &u[pair * STRIP * V::SHORTS..][..COLUMNS * V::SHORTS];
         let (left, right) = (V::shorts_load(u), V::shorts_load(&u[V::SHORTS..]));
+        let y = &y[pair * outputs..][..ROWS];
         for r in 0..ROWS {
-            let y = V::shorts_splat(y[r][pair]);
+            let y = V::shorts_splat(y[r]);
             sums[r][0] = V::multiply_add(y, left, sums[r][0]);
             sums[r][1] = V::multiply_add(y, right, sums[r][1]);
         }
@@ -199,6 +217,7 @@ fn tile<V: FeatureLanes, const ROWS: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::half;
     use crate::simd::Wide;
     use crate::simd::portable::Portable;
     #[cfg(target_arch = "x86_64")]
@@ -207,10 +226,14 @@ mod tests {
     /// Against plain sums; `size` is that of the largest factors.
     fn check<V: Vector>(inputs: usize, outputs: usize, records: usize, size: f32) {
         let value = |at: usize| (at as f32 * 0.731 + 0.2).sin();
-        let x: Vec<f32> = (0..MOST_LANES * inputs).map(|at| value(7 * at + 1)).collect();
-        let mut rows = [&[][..]; MOST_LANES];
-        for (row, x) in rows.iter_mut().zip(x.chunks_exact(inputs)) {
-            *row = x;
+        let halves: Vec<u16> =
+            (0..MOST_LANES * inputs).map(|at| half::encode(value(7 * at + 1))).collect();
+        let x: Vec<f32> = halves.iter().map(|&half| half::decode(half)).collect();
+        let (mut rows, mut rows_of_halves) = ([&[][..]; MOST_LANES], [&[][..]; MOST_LANES]);
+        let stored = x.chunks_exact(inputs).zip(halves.chunks_exact(inputs));
+        for ((row, of_halves), (x, halves)) in rows.iter_mut().zip(&mut rows_of_halves).zip(stored)
+        {
+            (*row, *of_halves) = (x, halves);
         }
         let mut dy = vec![V::zero(); outputs];
         let mut lanes = vec![[0.0; MOST_LANES]; outputs];
@@ -234,8 +257,11 @@ mod tests {
         let products = vec![f64::from(size).powi(2) as u64 + 1; records];
         let mut sum = vec![7; inputs * outputs];
         let mut factors = RowFactors::new(inputs, outputs);
-        factors.add::<V>((&rows, &a), (&dy, V::splat(b)), &products, &mut sum);
+        factors.add::<V, f32>((&rows, &a), (&dy, V::splat(b)), &products, &mut sum);
         assert!(sum == expected, "{inputs} inputs, {outputs} outputs, {records} records, {size}");
+        sum.fill(7);
+        factors.add::<V, u16>((&rows_of_halves, &a), (&dy, V::splat(b)), &products, &mut sum);
+        assert!(sum == expected, "{inputs} inputs, {outputs} outputs, {records} halves, {size}");
     }
 
     #[test]

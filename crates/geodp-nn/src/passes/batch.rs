@@ -27,9 +27,10 @@ const CHUNK_SAMPLES: usize = 128;
 
 /// Makes passes on one kind of vector, and keeps what they worked in for the next.
 pub(crate) struct Passes<V: Vector> {
-    workspaces: Mutex<Vec<Workspace<V>>>,
+    /// Boxed, because they are handed to and fro for every piece.
+    workspaces: Mutex<Vec<Box<Workspace<V>>>>,
     sums: Mutex<Vec<f32>>,
-    pub(crate) tallies: Mutex<Vec<Tally<V>>>,
+    pub(crate) tallies: Mutex<Vec<Box<Tally<V>>>>,
     awake: Awake,
 }
 
@@ -109,7 +110,8 @@ impl<V: Vector> Passes<V> {
     ) -> R {
         let lock = || self.workspaces.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = lock().pop();
-        let mut workspace = kept.unwrap_or_else(|| Workspace::new(pass.layout, Self::CHUNK_BLOCKS));
+        let new = || Box::new(Workspace::new(pass.layout, Self::CHUNK_BLOCKS));
+        let mut workspace = kept.unwrap_or_else(new);
         let result = work(&mut workspace);
         lock().push(workspace);
         result
@@ -261,7 +263,7 @@ impl<V: Vector> Execute for Passes<V> {
         sum: &mut [i64],
     ) -> BatchOutcome {
         (pass.packed, pass.packed_of) = pass.layout.pack::<V>(weights);
-        pass.bytes = OfBytes::new(pass.layout, pass.samples, weights);
+        pass.bytes = OfBytes::new::<V>(pass.layout, pass.samples, weights);
         let tallies = Tallies::new(self, pass.layout);
         let outcome = match batch {
             ExactBatch::Records(batch) => self.tally_records(&pass, batch, goal, &tallies),

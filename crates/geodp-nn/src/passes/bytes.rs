@@ -7,7 +7,7 @@ use super::Pass;
 use super::read::Load;
 use super::workspace::{OfInput, Workspace};
 use crate::layers::linear::Linear;
-use crate::layers::linear_bytes::{self, ByteScaling, ReadBytes};
+use crate::layers::linear_bytes::{self, ByteScaling, ByteWeights, ReadBytes};
 use crate::layers::linear_read::RowMeasure;
 use crate::layout::Layout;
 use crate::simd::{MOST_LANES, Vector};
@@ -17,19 +17,23 @@ use std::marker::PhantomData;
 /// How a first layer takes bytes as they are stored, and its weights for it.
 pub(crate) struct OfBytes {
     pub(crate) scaling: ByteScaling,
-    pub(crate) weights: Vec<f32>,
+    weights: ByteWeights,
 }
 
 impl OfBytes {
     /// Where network and inputs are made for it.
-    pub(crate) fn new(layout: &Layout, samples: &dyn Samples, weights: &[f32]) -> Option<Self> {
+    pub(crate) fn new<V: Vector>(
+        layout: &Layout,
+        samples: &dyn Samples,
+        weights: &[f32],
+    ) -> Option<Self> {
         let (layer, step) = layout.input_linear()?;
         if !linear_bytes::fits(layer) || !layout.inputs_read_once() {
             return None;
         }
         let scaling = ByteScaling::new(samples.byte_scaling()?)?;
         let weight = &weights[step.parameters.clone()][..layer.inputs * layer.outputs];
-        Some(Self { scaling, weights: linear_bytes::pack(layer, weight) })
+        Some(Self { scaling, weights: ByteWeights::new::<V>(layer, weight) })
     }
 }
 

@@ -11,7 +11,7 @@ use super::Pass;
 use super::workspace::{OfInput, Workspace};
 use crate::layers::linear::Linear;
 use crate::layers::linear_read::{self, ReadRows, RowMeasure, WIDE_INPUTS};
-use crate::simd::{Kernel, MOST_LANES, Measuring, Vector};
+use crate::simd::{FeatureLanes, Kernel, MOST_LANES, Measuring, Stored, Vector};
 use crate::{Samples, StoredInput};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -29,6 +29,8 @@ pub(crate) enum Inputs<'a> {
     Lanes,
     /// As floats, in rows of the workspace where it is none.
     Rows([Option<&'a [f32]>; MOST_LANES]),
+    /// In half precision; places without a record have another's.
+    Halves([&'a [u16]; MOST_LANES]),
     /// As bytes, see [`super::bytes`]; places without a record have another's.
     Bytes([&'a [u8]; MOST_LANES]),
 }
@@ -69,7 +71,10 @@ impl<V: Vector> Workspace<V> {
         let wide = pass.layout.input_len >= WIDE_INPUTS && pass.layout.inputs_read_once();
         let keep = measuring.is_none() || !wide;
         let mut through = Through { first, measuring: measuring.as_mut(), keep };
-        let inputs = if !through.reads_rows() && self.read_bytes(samples, batch, &mut through) {
+        let inputs = if through.reads_rows() {
+            let halves = self.read_halves(samples, batch, &mut through);
+            halves.unwrap_or_else(|| self.read_rows(samples, batch, &mut through))
+        } else if self.read_bytes(samples, batch, &mut through) {
             Inputs::Lanes
         } else {
             self.read_rows(samples, batch, &mut through)
@@ -108,6 +113,26 @@ impl<V: Vector> Workspace<V> {
         V::run(TransposeBytes { rows, affine: scaling, out, through })
     }
 
+    /// Takes inputs that are all in half precision through the first layer as they stand, or says that it did not.
+    fn read_halves<'a>(
+        &mut self,
+        samples: &'a dyn Samples,
+        batch: &[u32],
+        through: &mut Through<'_, V>,
+    ) -> Option<Inputs<'a>> {
+        let mut rows = [&[][..]; MOST_LANES];
+        for (row, &index) in rows.iter_mut().zip(batch) {
+            let Some(StoredInput::Halves(halves)) = samples.stored_input(index as usize) else {
+                return None;
+            };
+            *row = halves;
+        }
+        let first = rows[0];
+        rows[batch.len()..].fill(first);
+        self.of_input = through.read_rows(&rows[..batch.len()]).map(OfInput::Rows);
+        Some(Inputs::Halves(rows))
+    }
+
     fn read_rows<'a>(
         &mut self,
         samples: &'a dyn Samples,
@@ -127,6 +152,10 @@ impl<V: Vector> Workspace<V> {
                 Some(StoredInput::Floats(values)) => {
                     stored[lane] = Some(values);
                     values
+                }
+                Some(StoredInput::Halves(halves)) => {
+                    V::run(Widen::<V::Part> { halves, to: own, vector: PhantomData });
+                    own
                 }
                 Some(StoredInput::Bytes(bytes, affine)) => {
                     V::run(Scale { bytes, affine, to: own });
@@ -177,14 +206,14 @@ impl<V: Vector> Through<'_, V> {
     }
 
     /// The whole first layer so.
-    fn read_rows(&mut self, rows: &[&[f32]]) -> Option<RowMeasure> {
+    fn read_rows<T: Stored>(&mut self, rows: &[&[T]]) -> Option<RowMeasure> {
         if !self.reads_rows() {
             return None;
         }
         let FirstLayer { layer, packed, y } = self.first.as_mut()?;
         let mut measure = RowMeasure::new();
         let mut lanes = vec![[0.0; MOST_LANES]; layer.outputs];
-        V::run(ReadRows::<V::Part> {
+        V::run(ReadRows::<V::Part, T> {
             rows,
             weights: &packed[packed.len() - linear_read::packed_len(layer)..],
             biases: &packed[layer.inputs * layer.outputs..][..layer.outputs],
@@ -337,6 +366,29 @@ impl Kernel for Scale<'_> {
             for (to, &byte) in to.iter_mut().zip(bytes) {
                 *to = f32::from(byte) * a + b;
             }
+        }
+    }
+}
+
+/// `to = halves`.
+struct Widen<'a, V> {
+    halves: &'a [u16],
+    to: &'a mut [f32],
+    vector: PhantomData<V>,
+}
+
+impl<V: FeatureLanes> Kernel for Widen<'_, V> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let (halves, to) = (self.halves.chunks_exact(V::LANES), self.to.chunks_exact_mut(V::LANES));
+        for (&half, to) in halves.remainder().iter().zip(to.into_remainder()) {
+            *to = crate::half::decode(half);
+        }
+        for (halves, to) in
+            self.halves.chunks_exact(V::LANES).zip(self.to.chunks_exact_mut(V::LANES))
+        {
+            V::from_halves(halves).store(to);
         }
     }
 }

@@ -227,6 +227,10 @@ impl<V: Vector> Tally<V> {
                     let products = &products[..workspace.labels.len()];
                     factors.add((&rows, &a), dy, products, sum);
                 }
+                (Inputs::Halves(rows), Some(factors)) if step.input == 0 => {
+                    let products = &products[..workspace.labels.len()];
+                    factors.add((rows, &a), dy, products, sum);
+                }
                 _ => {
                     let x = (&workspace.values[step.input][..], V::load(&a));
                     self.factors[at].store(x, dy, products, sum);

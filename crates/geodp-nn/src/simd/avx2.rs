@@ -1,10 +1,10 @@
 //! Eight samples in one AVX register.
 //!
 //! Unsafe is confined to the intrinsics: this type is reached only through [`super::InstructionSet::available`],
-//! which has seen `avx2` and `fma`. Its safe twin is [`super::portable::Portable`].
+//! which has seen `avx2`, `fma` and `f16c`. Its safe twin is [`super::portable::Portable`].
 #![allow(unsafe_code, reason = "vector intrinsics")]
 
-use super::{FeatureLanes, Kernel, Quantise, Vector};
+use super::{ByteLanes, FeatureLanes, Kernel, Quantise, Vector};
 use core::arch::x86_64::*;
 
 #[derive(Clone, Copy)]
@@ -14,7 +14,7 @@ pub(crate) struct F32x8(__m256);
 /// Wraps one intrinsic expression.
 macro_rules! intrinsic {
     ($body:expr) => {{
-        // SAFETY: values of this type exist only on CPUs where avx2 and fma were detected, and the
+        // SAFETY: values of this type exist only on CPUs where avx2, fma and f16c were detected, and the
         // pointers used are those of slices whose length was checked just before.
         unsafe { $body }
     }};
@@ -34,7 +34,7 @@ impl Vector for F32x8 {
 
     #[inline]
     fn run<K: Kernel>(kernel: K) -> K::Output {
-        #[target_feature(enable = "avx2,fma")]
+        #[target_feature(enable = "avx2,fma,f16c")]
         fn compiled<K: Kernel>(kernel: K) -> K::Output {
             kernel.run()
         }
@@ -331,17 +331,46 @@ impl FeatureLanes for F32x8 {
         });
     }
     #[inline(always)]
-    fn from_bytes(from: &[u8]) -> Self {
+    fn from_halves(from: &[u16]) -> Self {
         let from = &from[..8];
-        Self(intrinsic!({
-            let bytes = _mm_loadl_epi64(from.as_ptr().cast());
-            _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes))
-        }))
+        Self(intrinsic!(_mm256_cvtph_ps(_mm_loadu_si128(from.as_ptr().cast()))))
+    }
+}
+
+impl ByteLanes for F32x8 {
+    const BYTES: usize = 32;
+    type Bytes = __m256i;
+
+    #[inline(always)]
+    fn bytes_load(from: &[u8]) -> Self::Bytes {
+        let from = &from[..32];
+        intrinsic!(_mm256_loadu_si256(from.as_ptr().cast()))
     }
     #[inline(always)]
-    fn shorts_from_bytes(from: &[u8]) -> Self::Shorts {
-        let from = &from[..16];
-        intrinsic!(_mm256_cvtepu8_epi16(_mm_loadu_si128(from.as_ptr().cast())))
+    fn bytes_and(a: Self::Bytes, b: Self::Bytes) -> Self::Bytes {
+        intrinsic!(_mm256_and_si256(a, b))
+    }
+    #[inline(always)]
+    fn add_products(p: Self::Bytes, digits: Self::Bytes, sums: Self::Pairs) -> Self::Pairs {
+        intrinsic!({
+            // Two products fit 16 bits: 2·255·64 < 2¹⁵.
+            let twos = _mm256_maddubs_epi16(p, digits);
+            _mm256_add_epi32(sums, _mm256_madd_epi16(twos, _mm256_set1_epi16(1)))
+        })
+    }
+    #[inline(always)]
+    fn add_centred_squares(p: Self::Bytes, sums: Self::Pairs) -> Self::Pairs {
+        intrinsic!({
+            let (zero, centre) = (_mm256_setzero_si256(), _mm256_set1_epi16(128));
+            let (low, high) = (_mm256_unpacklo_epi8(p, zero), _mm256_unpackhi_epi8(p, zero));
+            let of_low = _mm256_madd_epi16(low, _mm256_sub_epi16(low, centre));
+            let of_high = _mm256_madd_epi16(high, _mm256_sub_epi16(high, centre));
+            _mm256_add_epi32(sums, _mm256_add_epi32(of_low, of_high))
+        })
+    }
+    #[inline(always)]
+    fn totals(sums: [Self::Pairs; 8]) -> [i32; 8] {
+        sums_of_eight(sums)
     }
     /// Of each half q = 0…3 holds its bytes 4q to 4q + 3.
     #[inline(always)]

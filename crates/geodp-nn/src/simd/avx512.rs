@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "vector intrinsics")]
 
 use super::avx2::{F32x8, sums_of_eight};
-use super::{FeatureLanes, Kernel, Quantise, Vector};
+use super::{ByteLanes, FeatureLanes, Kernel, Quantise, Vector};
 use core::arch::x86_64::*;
 
 #[derive(Clone, Copy)]
@@ -13,7 +13,7 @@ pub(crate) struct F32x16(__m512);
 /// Wraps one intrinsic expression.
 macro_rules! intrinsic {
     ($body:expr) => {{
-        // SAFETY: values of this type exist only on CPUs where avx2, fma and the features of AVX-512
+        // SAFETY: values of this type exist only on CPUs where avx2, fma, f16c and the features of AVX-512
         // named below were detected, and the pointers used are those of slices whose length was
         // checked just before.
         unsafe { $body }
@@ -34,7 +34,7 @@ impl Vector for F32x16 {
 
     #[inline]
     fn run<K: Kernel>(kernel: K) -> K::Output {
-        #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
+        #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
         fn compiled<K: Kernel>(kernel: K) -> K::Output {
             kernel.run()
         }
@@ -239,7 +239,7 @@ impl Quantise for F32x16 {
     }
     #[inline(always)]
     fn multiply_add(a: Self::Shorts, b: Self::Shorts, sums: Self::Pairs) -> Self::Pairs {
-        intrinsic!(_mm512_add_epi32(sums, _mm512_madd_epi16(a, b)))
+        intrinsic!(_mm512_dpwssd_epi32(sums, a, b))
     }
     #[inline(always)]
     fn pairs_sums(sums: [Self::Pairs; 4]) -> [i64; 4] {
@@ -307,17 +307,44 @@ impl FeatureLanes for F32x16 {
         });
     }
     #[inline(always)]
-    fn from_bytes(from: &[u8]) -> Self {
+    fn from_halves(from: &[u16]) -> Self {
         let from = &from[..16];
-        Self(intrinsic!({
-            let bytes = _mm_loadu_si128(from.as_ptr().cast());
-            _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes))
-        }))
+        Self(intrinsic!(_mm512_cvtph_ps(_mm256_loadu_si256(from.as_ptr().cast()))))
+    }
+}
+
+impl ByteLanes for F32x16 {
+    const BYTES: usize = 64;
+    type Bytes = __m512i;
+
+    #[inline(always)]
+    fn bytes_load(from: &[u8]) -> Self::Bytes {
+        let from = &from[..64];
+        intrinsic!(_mm512_loadu_si512(from.as_ptr().cast()))
     }
     #[inline(always)]
-    fn shorts_from_bytes(from: &[u8]) -> Self::Shorts {
-        let from = &from[..32];
-        intrinsic!(_mm512_cvtepu8_epi16(_mm256_loadu_si256(from.as_ptr().cast())))
+    fn bytes_and(a: Self::Bytes, b: Self::Bytes) -> Self::Bytes {
+        intrinsic!(_mm512_and_si512(a, b))
+    }
+    #[inline(always)]
+    fn add_products(p: Self::Bytes, digits: Self::Bytes, sums: Self::Pairs) -> Self::Pairs {
+        intrinsic!(_mm512_dpbusd_epi32(sums, p, digits))
+    }
+    #[inline(always)]
+    fn add_centred_squares(p: Self::Bytes, sums: Self::Pairs) -> Self::Pairs {
+        // p − 128 as a signed byte is p with its highest bit turned.
+        intrinsic!(_mm512_dpbusd_epi32(sums, p, _mm512_xor_si512(p, _mm512_set1_epi8(-128))))
+    }
+    #[inline(always)]
+    fn totals(sums: [Self::Pairs; 8]) -> [i32; 8] {
+        let mut halves = [<F32x8 as Quantise>::pairs_zero(); 8];
+        for (halves, sums) in halves.iter_mut().zip(sums) {
+            *halves = intrinsic!({
+                let high = _mm512_extracti64x4_epi64::<1>(sums);
+                _mm256_add_epi32(_mm512_castsi512_si256(sums), high)
+            });
+        }
+        sums_of_eight(halves)
     }
     /// Of each quarter q = 0…3 holds its bytes 4q to 4q + 3.
     #[inline(always)]

@@ -4,10 +4,10 @@
 //! Integers add up to the same whatever the order, so that it does not matter which of the two ways a
 //! product goes.
 
-use super::Vector;
+use super::{ByteLanes, Vector};
 
 /// One machine register; [`super::Quantise::Pairs`] has as many sums as it has lanes.
-pub(crate) trait FeatureLanes: Vector {
+pub(crate) trait FeatureLanes: Vector + ByteLanes {
     /// Both toward zero, lane by lane side by side. Of a value that an `i16` cannot hold, anything.
     fn side_by_side(self, other: Self) -> Self::Shorts;
     fn shorts_store(shorts: Self::Shorts, to: &mut [i16]);
@@ -16,12 +16,30 @@ pub(crate) trait FeatureLanes: Vector {
     /// `to += sums`, of each lane.
     fn pairs_add(sums: Self::Pairs, to: &mut [i64]);
 
-    /// The first `LANES` bytes as numbers.
-    fn from_bytes(from: &[u8]) -> Self;
-    /// The first [`super::Quantise::SHORTS`] bytes.
-    fn shorts_from_bytes(from: &[u8]) -> Self::Shorts;
-    /// The first 4·`LANES` bytes of two records side by side, in an order of their own.
-    fn byte_pairs(first: &[u8], second: &[u8]) -> [Self::Shorts; 4];
-    /// Sums of products of [`Self::byte_pairs`] in the order of the bytes.
-    fn byte_pairs_store(sums: [Self::Pairs; 4], to: &mut [i32]);
+    /// The first `LANES` numbers in half precision.
+    fn from_halves(from: &[u16]) -> Self;
+}
+
+/// A number as inputs may be stored.
+pub(crate) trait Stored: Copy + Sync {
+    const ZERO: Self;
+    /// The first `V::LANES` of them.
+    fn load<V: FeatureLanes>(from: &[Self]) -> V;
+}
+
+impl Stored for f32 {
+    const ZERO: Self = 0.0;
+    #[inline(always)]
+    fn load<V: FeatureLanes>(from: &[Self]) -> V {
+        V::load(from)
+    }
+}
+
+/// Half precision.
+impl Stored for u16 {
+    const ZERO: Self = 0;
+    #[inline(always)]
+    fn load<V: FeatureLanes>(from: &[Self]) -> V {
+        V::from_halves(from)
+    }
 }

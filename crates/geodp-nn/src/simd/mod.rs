@@ -11,13 +11,15 @@
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+mod byte_lanes;
 mod feature_lanes;
 mod measuring;
 pub(crate) mod portable;
 mod quantise;
 mod wide;
 
-pub(crate) use feature_lanes::FeatureLanes;
+pub(crate) use byte_lanes::ByteLanes;
+pub(crate) use feature_lanes::{FeatureLanes, Stored};
 pub(crate) use measuring::Measuring;
 pub(crate) use quantise::Quantise;
 pub(crate) use wide::Wide;
@@ -134,10 +136,10 @@ pub(crate) fn sum_of_squares<V: Vector>(values: &[V]) -> V::Sums {
 pub enum InstructionSet {
     /// Plain Rust; what the others are tested against.
     Portable,
-    /// AVX2 with fused multiply-adds.
+    /// AVX2 with fused multiply-adds and conversions of half precision.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// AVX-512 with its F, BW, DQ and VL parts.
+    /// AVX-512 with its F, BW, DQ, VL and VNNI parts, which all but the first such CPUs have.
     #[cfg(target_arch = "x86_64")]
     Avx512,
 }
@@ -154,12 +156,16 @@ impl InstructionSet {
         let mut found = vec![Self::Portable];
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            if is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("f16c")
+            {
                 found.push(Self::Avx2);
                 if is_x86_feature_detected!("avx512f")
                     && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl")
+                    && is_x86_feature_detected!("avx512vnni")
                 {
                     found.push(Self::Avx512);
                 }

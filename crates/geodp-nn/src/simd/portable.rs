@@ -1,6 +1,6 @@
 //! Eight samples in plain arrays: any CPU, and the twin that the intrinsics are tested against.
 
-use super::{FeatureLanes, Kernel, Quantise, Vector};
+use super::{ByteLanes, FeatureLanes, Kernel, Quantise, Vector};
 
 #[derive(Clone, Copy)]
 #[repr(align(32))]
@@ -207,12 +207,34 @@ impl FeatureLanes for Portable {
         }
     }
     #[inline(always)]
-    fn from_bytes(from: &[u8]) -> Self {
-        Self(core::array::from_fn(|lane| f32::from(from[lane])))
+    fn from_halves(from: &[u16]) -> Self {
+        Self(core::array::from_fn(|lane| crate::half::decode(from[lane])))
+    }
+}
+
+impl ByteLanes for Portable {
+    const BYTES: usize = 32;
+    type Bytes = [u8; 32];
+
+    #[inline(always)]
+    fn bytes_load(from: &[u8]) -> Self::Bytes {
+        core::array::from_fn(|at| from[at])
     }
     #[inline(always)]
-    fn shorts_from_bytes(from: &[u8]) -> Self::Shorts {
-        core::array::from_fn(|at| i16::from(from[at]))
+    fn bytes_and(a: Self::Bytes, b: Self::Bytes) -> Self::Bytes {
+        core::array::from_fn(|at| a[at] & b[at])
+    }
+    #[inline(always)]
+    fn add_products(p: Self::Bytes, digits: Self::Bytes, sums: Self::Pairs) -> Self::Pairs {
+        add_fours(p, digits.map(|digit| i32::from(digit as i8)), sums)
+    }
+    #[inline(always)]
+    fn add_centred_squares(p: Self::Bytes, sums: Self::Pairs) -> Self::Pairs {
+        add_fours(p, p.map(|p| i32::from(p) - 128), sums)
+    }
+    #[inline(always)]
+    fn totals(sums: [Self::Pairs; 8]) -> [i32; 8] {
+        sums.map(|sums| sums.iter().sum())
     }
     #[inline(always)]
     fn byte_pairs(first: &[u8], second: &[u8]) -> [Self::Shorts; 4] {
@@ -223,6 +245,13 @@ impl FeatureLanes for Portable {
     fn byte_pairs_store(sums: [Self::Pairs; 4], to: &mut [i32]) {
         to[..32].copy_from_slice(sums.as_flattened());
     }
+}
+
+/// `sums + Σ p·factor` of neighbouring fours.
+#[inline(always)]
+fn add_fours(p: [u8; 32], factors: [i32; 32], sums: [i32; 8]) -> [i32; 8] {
+    let product = |at: usize| i32::from(p[at]) * factors[at];
+    core::array::from_fn(|four| sums[four] + (0..4).map(|at| product(4 * four + at)).sum::<i32>())
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Half precision for storage: IEEE 754 binary16, 11 significant bits, half the memory of f32.
 //!
 //! Integer and f32 operations alone, so that the bits are the same with and without a CPU's own
-//! conversion instructions. Values at or above 65,520 have no binary16 and become infinite.
+//! conversion instructions, with which kernels decode. Values at or above 65,520 have no binary16 and become infinite.
 
 /// Nearest binary16 of `value`, ties to even.
-pub(crate) fn encode(value: f32) -> u16 {
+pub fn encode(value: f32) -> u16 {
     let bits = value.to_bits();
     let sign = ((bits >> 16) & 0x8000) as u16;
     let magnitude = bits & 0x7fff_ffff;
@@ -24,13 +24,15 @@ pub(crate) fn encode(value: f32) -> u16 {
     sign | ((magnitude + 0x0fff + odd - 0x3800_0000) >> 13) as u16
 }
 
-/// The value of a binary16, exactly; only finite ones are stored.
-#[inline]
-pub(crate) fn decode(half: u16) -> f32 {
-    // The exponent's bias is 112 less than that of f32; the product is exact, subnormals included.
+/// The value of a binary16, exactly.
+#[inline(always)]
+pub fn decode(half: u16) -> f32 {
+    // The exponent's bias is 112 less than that of f32; the product is exact, subnormals included. What is not
+    // finite has the largest exponent in both formats.
     const TWO_112: f32 = f32::from_bits((127 + 112) << 23);
-    let magnitude = f32::from_bits(u32::from(half & 0x7fff) << 13) * TWO_112;
-    f32::from_bits(magnitude.to_bits() | u32::from(half & 0x8000) << 16)
+    let magnitude = (f32::from_bits(u32::from(half & 0x7fff) << 13) * TWO_112).to_bits();
+    let special = if half & 0x7c00 == 0x7c00 { 0x7f80_0000 } else { 0 };
+    f32::from_bits(magnitude | special | u32::from(half & 0x8000) << 16)
 }
 
 #[cfg(test)]
@@ -68,5 +70,7 @@ mod tests {
         }
         assert_eq!((encode(65_519.0), encode(65_520.0)), (0x7bff, 0x7c00));
         assert_eq!((encode(f32::INFINITY), encode(f32::NAN)), (0x7c00, 0x7e00));
+        assert_eq!((decode(0x7c00), decode(0xfc00)), (f32::INFINITY, f32::NEG_INFINITY));
+        assert!(decode(0x7e00).is_nan());
     }
 }
