@@ -2,9 +2,10 @@
 //!
 //! Every multiply-add is an explicit `mul_add` and every loop has a fixed order, so all versions
 //! give the same bits: a seed means the same noise on every machine. `unsafe` is only the call of
-//! a version after its CPU feature was detected, in the macro below.
+//! a version after its CPU feature was detected, in the macro below, and the prefetch.
 
-// The only unsafe code of the crate: calls of `#[target_feature]` functions after detection.
+// The only unsafe code of the crate: calls of `#[target_feature]` functions after detection, and the
+// prefetch, which reads nothing.
 #![allow(unsafe_code)]
 
 pub(crate) mod angles;
@@ -12,6 +13,7 @@ pub(crate) mod cipher;
 pub(crate) mod elementary;
 pub(crate) mod movement;
 pub(crate) mod normal;
+pub(crate) mod prefetch;
 pub(crate) mod rotate;
 pub(crate) mod rounded;
 pub(crate) mod scan;

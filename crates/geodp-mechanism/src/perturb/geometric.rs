@@ -10,6 +10,7 @@ use crate::Error;
 use crate::clip::Sensitivity;
 use crate::kernels::Level;
 use crate::kernels::elementary::MAX_REDUCED_RADIANS;
+use crate::kernels::prefetch::prefetch;
 use crate::kernels::rotate::{self, CHUNK, Place, Turn, Work};
 use crate::noise::{NoiseSource, Purpose};
 use crate::real::{Real, check_finite, check_length};
@@ -146,7 +147,12 @@ impl Geometric {
         let last = gradient.len() - 1;
         let last_is_negative = gradient[last].to_f64() < 0.0;
         let turn = Turn { scale, largest: 9.5 * angle_std };
+        let far = gradient.len() >= FAR_FROM;
         let turn_chunk = |(index, (chunk, place)): (usize, (&mut [R], &mut Place))| {
+            if far {
+                // It arrives while its noise is drawn.
+                prefetch(chunk);
+            }
             with_work(|work| {
                 let angles = &mut work.noise[..chunk.len()];
                 noise.stream(Purpose::Angles, step, index as u64)?.fill_angles(angle_std, angles);
@@ -198,6 +204,9 @@ impl Geometric {
 
 /// Below this many coordinates one thread does what only reads or stretches them: others take longer to wake.
 const LIGHT_PARALLEL_FROM: usize = 64 * CHUNK;
+/// From this many coordinates on they are far from the processor when their turn comes; below, asking costs more
+/// than waiting.
+const FAR_FROM: usize = 1024 * CHUNK;
 /// Chunks a thread turns before it stretches them: they are in its cache still.
 const GROUP: usize = 128;
 
