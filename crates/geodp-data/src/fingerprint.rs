@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use crate::Dataset;
 use crate::digest::{FieldHasher, Fingerprint};
 
@@ -47,7 +49,8 @@ impl FingerprintPart {
     /// This part of a dataset of `units` units, whose [`share`] `data` is.
     pub fn of(data: &Dataset, units: usize) -> Self {
         let (len, own) = (block_len(units), data.unit_count());
-        let block = |start: usize| {
+        let block = |at: usize| {
+            let start = at * len;
             let mut hasher = FieldHasher::new("geodp block 2");
             for unit in start..own.min(start + len) {
                 match data.units() {
@@ -61,7 +64,10 @@ impl FingerprintPart {
             }
             hasher.finish()
         };
-        Self { head: data.head(units), blocks: (0..own).step_by(len).map(block).collect() }
+        Self {
+            head: data.head(units),
+            blocks: (0..own.div_ceil(len)).into_par_iter().map(block).collect(),
+        }
     }
 }
 
