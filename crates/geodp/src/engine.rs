@@ -158,6 +158,17 @@ pub trait Engine: Sync {
     fn scores(&self, _weights: &[f32]) -> Result<Option<Scores>, EngineError> {
         Ok(None)
     }
+    /// [`evaluate`](Self::evaluate) and [`scores`](Self::scores) of the same weights. An engine that can say both
+    /// after one pass over the records should.
+    ///
+    /// # Errors
+    /// Whatever stops the engine from computing.
+    fn evaluate_and_score(
+        &self,
+        weights: &[f32],
+    ) -> Result<(Option<Evaluation>, Option<Scores>), EngineError> {
+        Ok((self.evaluate(weights)?, self.scores(weights)?))
+    }
     /// What a run's folder says about the engine.
     fn about(&self) -> About {
         let Facts { records, dim } = self.facts();

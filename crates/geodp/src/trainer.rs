@@ -7,6 +7,7 @@ use crate::average::WeightAverage;
 use crate::engine::{Engine, RowChoice};
 use crate::optimizer::{Optimizer, OptimizerScalars};
 use crate::plan::{Facts, Plan};
+use crate::scores::Scores;
 use crate::select::Selection;
 use crate::step::{PrivateStep, StepContext};
 use crate::watch::Watch;
@@ -170,6 +171,14 @@ impl<'e> Trainer<'e> {
         let step = self.step;
         self.engine
             .evaluate(self.released_weights())
+            .map_err(|source| Error::Engine { step, source })
+    }
+
+    /// The same, and how good answers are.
+    pub(crate) fn evaluate_and_score(&self) -> Result<(Option<Evaluation>, Option<Scores>), Error> {
+        let step = self.step;
+        self.engine
+            .evaluate_and_score(self.released_weights())
             .map_err(|source| Error::Engine { step, source })
     }
 

@@ -195,6 +195,27 @@ impl Configured {
         };
         engine.numbered_from(first)
     }
+
+    /// What one pass over held-out records shows, where there are some and they have classes.
+    fn judged(&self, weights: &[f32]) -> Result<Option<(Evaluation, Scores)>, EngineError> {
+        let test = &self.split.test;
+        if test.is_empty() || test.targets().is_some() {
+            return Ok(None);
+        }
+        let classes = self.network.classes();
+        let mut probabilities = vec![0.0; test.len() * classes];
+        let evaluation = match &self.views {
+            None => {
+                let all: Vec<u32> = (0..test.len() as u32).collect();
+                self.network.predict(weights, test, &all, &mut probabilities)?
+            }
+            Some(LoadedViews { test: (rows, units), .. }) => {
+                let units: Vec<&[u32]> = (0..units.len() as u32).map(|u| units.rows(u)).collect();
+                self.network.predict_units(weights, rows, &units, &mut probabilities)?
+            }
+        };
+        Ok(Some((evaluation, Scores::of(&probabilities, test.labels(), classes))))
+    }
 }
 
 impl Engine for Configured {
@@ -269,23 +290,17 @@ impl Engine for Configured {
     }
 
     fn scores(&self, weights: &[f32]) -> Result<Option<Scores>, EngineError> {
-        let test = &self.split.test;
-        if test.is_empty() || test.targets().is_some() {
-            return Ok(None);
+        Ok(self.judged(weights)?.map(|(_, scores)| scores))
+    }
+
+    fn evaluate_and_score(
+        &self,
+        weights: &[f32],
+    ) -> Result<(Option<Evaluation>, Option<Scores>), EngineError> {
+        match self.judged(weights)? {
+            Some((evaluation, scores)) => Ok((Some(evaluation), Some(scores))),
+            None => Ok((self.evaluate(weights)?, None)),
         }
-        let classes = self.network.classes();
-        let mut probabilities = vec![0.0; test.len() * classes];
-        match &self.views {
-            None => {
-                let all: Vec<u32> = (0..test.len() as u32).collect();
-                self.network.predict(weights, test, &all, &mut probabilities)?;
-            }
-            Some(LoadedViews { test: (rows, units), .. }) => {
-                let units: Vec<&[u32]> = (0..units.len() as u32).map(|u| units.rows(u)).collect();
-                self.network.predict_units(weights, rows, &units, &mut probabilities)?;
-            }
-        }
-        Ok(Some(Scores::of(&probabilities, test.labels(), classes)))
     }
 
     fn about(&self) -> About {

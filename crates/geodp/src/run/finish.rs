@@ -31,7 +31,7 @@ pub(super) fn finish(
     watch: &dyn Watch,
     observer: &mut dyn Observer,
 ) -> Result<Finished, Error> {
-    let RunLog { folder, plan, ledger, charged, position, metrics, released, .. } = log;
+    let RunLog { folder, plan, ledger, charged, position, metrics, released, scores, .. } = log;
     let mut statement = Statement::of(&plan, ledger.account(), charged, selection)?;
     statement.polar = polar;
     statement.accuracy = released;
@@ -49,8 +49,13 @@ pub(super) fn finish(
     if let Some(findings) = &findings {
         files::write_secret(&follow::findings_path(&folder), findings.json.as_bytes())?;
     }
-    let scores =
-        engine.scores(&weights).map_err(|source| Error::Engine { step: plan.steps, source })?;
+    let scores = match scores {
+        // A run that was resumed behind its last step has not measured.
+        None => {
+            engine.scores(&weights).map_err(|source| Error::Engine { step: plan.steps, source })?
+        }
+        scores => scores,
+    };
     let page = report::html(&ReportInputs {
         plan: &plan,
         data_name: &about.data,

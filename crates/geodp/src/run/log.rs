@@ -11,6 +11,7 @@ use super::metrics::{self, BlockMetrics, BlockSummary, TestMetrics};
 use crate::Error;
 use crate::config::TestIs;
 use crate::plan::Plan;
+use crate::scores::Scores;
 use crate::statement::ReleasedAccuracy;
 use crate::trainer::Trainer;
 use crate::watch::{Observer, Progress, Watch};
@@ -39,6 +40,8 @@ pub(crate) struct RunLog {
     accuracy_charged: bool,
     /// The noisy accuracy, once it is released.
     pub(crate) released: Option<ReleasedAccuracy>,
+    /// How good the last weights' answers are, once they are measured.
+    pub(crate) scores: Option<Scores>,
 }
 
 impl RunLog {
@@ -92,6 +95,7 @@ impl RunLog {
             test_is: TestIs::default(),
             accuracy_charged: false,
             released: None,
+            scores: None,
         }
     }
 
@@ -171,12 +175,20 @@ impl RunLog {
         // block, so that the curve of a short run is one; how long a block took has no say in what is written.
         let claims =
             self.plan.protection.kind().is_some() && (ends_epoch || self.epochs(first) == 0);
+        // A claim is computed by one thread; the others measure meanwhile.
+        let (log, trainer) = (&*self, &*trainer);
+        let (epsilon, measured) = rayon::join(
+            || claims.then(|| log.ledger.account().claim()).transpose(),
+            || if ends_epoch { log.measure(trainer) } else { Ok((None, None)) },
+        );
+        let (test, scores) = measured?;
+        self.scores = scores;
         let metrics = BlockMetrics {
             step,
             epoch: step as f64 * self.plan.batch as f64 / self.plan.facts.records as f64,
             seconds,
-            epsilon: claims.then(|| self.ledger.account().claim()).transpose()?,
-            test: if ends_epoch { self.measure(trainer)? } else { None },
+            epsilon: epsilon?,
+            test,
             selection: trainer.selection(),
             polar: trainer.polar(),
             ..summary.metrics()
@@ -222,17 +234,24 @@ impl RunLog {
         steps * self.plan.batch / self.plan.facts.records
     }
 
-    /// How the model does on held-out records.
-    fn measure(&self, trainer: &Trainer<'_>) -> Result<Option<TestMetrics>, Error> {
-        let measured = trainer.evaluate()?;
+    /// How the model does on held-out records; at the end, also what the report shows of its answers.
+    fn measure(
+        &self,
+        trainer: &Trainer<'_>,
+    ) -> Result<(Option<TestMetrics>, Option<Scores>), Error> {
+        let (measured, scores) = match trainer.is_done() {
+            true => trainer.evaluate_and_score()?,
+            false => (trainer.evaluate()?, None),
+        };
         let errors = trainer.errors()?;
-        Ok(measured.map(|e| TestMetrics {
+        let metrics = measured.map(|e| TestMetrics {
             loss: e.mean_loss,
             accuracy: e.accuracy(),
             records: e.count,
             errors,
             is: self.test_is,
-        }))
+        });
+        Ok((metrics, scores))
     }
 }
 
