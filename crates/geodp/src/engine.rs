@@ -144,6 +144,14 @@ pub trait Engine: Sync {
     fn evaluate(&self, _weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
         Ok(None)
     }
+    /// [`evaluate`](Self::evaluate) in the midst of a training, for its curve: an engine may answer for some of the
+    /// held-out records where all of them take long beside an epoch, always for the same. All, unless it says otherwise.
+    ///
+    /// # Errors
+    /// Whatever stops the engine from computing.
+    fn glance(&self, weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
+        self.evaluate(weights)
+    }
     /// How far off numbers are on held-out records, where numbers are learnt.
     ///
     /// # Errors

@@ -174,7 +174,13 @@ impl<'e> Trainer<'e> {
             .map_err(|source| Error::Engine { step, source })
     }
 
-    /// The same, and how good answers are.
+    /// The same for a curve: perhaps on some of the records.
+    pub(crate) fn glance(&self) -> Result<Option<Evaluation>, Error> {
+        let step = self.step;
+        self.engine.glance(self.released_weights()).map_err(|source| Error::Engine { step, source })
+    }
+
+    /// Loss and accuracy on all of them, and how good answers are.
     pub(crate) fn evaluate_and_score(&self) -> Result<(Option<Evaluation>, Option<Scores>), Error> {
         let step = self.step;
         self.engine

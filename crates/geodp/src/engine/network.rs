@@ -89,6 +89,23 @@ impl<'a> NetworkEngine<'a> {
         Ok(outcome.losses)
     }
 
+    /// Loss and accuracy on every `stride`-th held-out record, or unit of views.
+    pub(crate) fn evaluate_every(
+        &self,
+        stride: usize,
+        weights: &[f32],
+    ) -> Result<Option<Evaluation>, EngineError> {
+        let Some(test) = self.test.filter(|test| !test.is_empty()) else { return Ok(None) };
+        let Some(units) = self.test_units else {
+            let records: Vec<u32> = (0..test.len() as u32).step_by(stride).collect();
+            return Ok(Some(self.network.evaluate(weights, test, &records)?));
+        };
+        let views = (0..units.len() as u32).step_by(stride).map(|unit| units.rows(unit));
+        let views: Vec<&[u32]> = views.collect();
+        let mut probabilities = vec![0.0; views.len() * self.network.classes()];
+        Ok(Some(self.network.predict_units(weights, test, &views, &mut probabilities)?))
+    }
+
     fn choose(&self, units: &Units, batch: &[u32]) -> Result<ChosenRows, geodp_nn::Error> {
         let mut chosen = ChosenRows { rows: Vec::new(), ends: Vec::with_capacity(batch.len()) };
         for &unit in batch {
@@ -186,13 +203,6 @@ impl Engine for NetworkEngine<'_> {
     }
 
     fn evaluate(&self, weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
-        let Some(test) = self.test.filter(|test| !test.is_empty()) else { return Ok(None) };
-        let all: Vec<u32> = (0..test.len() as u32).collect();
-        let Some(units) = self.test_units else {
-            return Ok(Some(self.network.evaluate(weights, test, &all)?));
-        };
-        let views: Vec<&[u32]> = (0..units.len() as u32).map(|unit| units.rows(unit)).collect();
-        let mut probabilities = vec![0.0; views.len() * self.network.classes()];
-        Ok(Some(self.network.predict_units(weights, test, &views, &mut probabilities)?))
+        self.evaluate_every(1, weights)
     }
 }

@@ -18,6 +18,10 @@ use std::sync::Arc;
 /// Seed of the initial weights: public, and the same for all runs, so that mechanisms compare.
 const INITIAL_WEIGHTS_SEED: u64 = 0;
 
+/// Held-out records that a curve is made of: they tell an accuracy to one per cent (its standard error), and to half
+/// of that where it is beyond 93 %. On all 10,000 of MNIST the points of a curve took a twentieth of the training.
+const GLANCE_RECORDS: usize = 2500;
+
 /// A config made real.
 pub struct Configured {
     pub(crate) config: RunConfig,
@@ -276,6 +280,13 @@ impl Engine for Configured {
 
     fn evaluate(&self, weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
         self.engine().evaluate(weights)
+    }
+
+    fn glance(&self, weights: &[f32]) -> Result<Option<Evaluation>, EngineError> {
+        let test = &self.split.test;
+        // Of numbers there are errors beside the loss, which are of all records.
+        let all = if test.targets().is_some() { 1 } else { test.len() };
+        self.local().evaluate_every(all.div_ceil(GLANCE_RECORDS).max(1), weights)
     }
 
     fn errors(&self, weights: &[f32]) -> Result<Option<Errors>, EngineError> {

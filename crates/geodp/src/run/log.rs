@@ -241,7 +241,7 @@ impl RunLog {
     ) -> Result<(Option<TestMetrics>, Option<Scores>), Error> {
         let (measured, scores) = match trainer.is_done() {
             true => trainer.evaluate_and_score()?,
-            false => (trainer.evaluate()?, None),
+            false => (trainer.glance()?, None),
         };
         let errors = trainer.errors()?;
         let metrics = measured.map(|e| TestMetrics {

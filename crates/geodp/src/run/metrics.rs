@@ -76,7 +76,7 @@ pub struct TestMetrics {
     pub loss: f64,
     /// Share of records classified rightly.
     pub accuracy: f64,
-    /// How many there were.
+    /// How many there were: all at the end of a run, before it perhaps an even share of them.
     pub records: usize,
     /// How far off numbers are, where numbers are learnt and not classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
