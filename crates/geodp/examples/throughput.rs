@@ -8,7 +8,9 @@
 //! others than the best that this machine has.
 
 use geodp_mechanism::{Clip, ExactGaussian, Gaussian, NoiseSource, Perturb, PerturbSum};
-use geodp_nn::{Grid, InstructionSet, Network, NetworkSpec, ResnetSpec, Samples, StoredInput};
+use geodp_nn::{
+    Grid, InstructionSet, Network, NetworkSpec, ResnetSpec, Samples, StoredInput, half,
+};
 use std::time::Instant;
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
@@ -23,6 +25,8 @@ struct Synthetic {
 enum Inputs {
     /// Images of one or three channels, with a multiply-add on reading.
     Bytes(Vec<u8>),
+    /// Scattering features: of 81 channels for each of the image.
+    Halves(Vec<u16>),
     /// Everything else.
     Floats(Vec<f32>),
 }
@@ -38,16 +42,17 @@ impl Synthetic {
     fn new(spec: &NetworkSpec, network: &Network, batch: usize) -> Self {
         let input_len = network.input_len();
         let len = (VALUES / input_len).min(SAMPLES).max(batch) * input_len;
-        let mut state = 1u32;
-        let bytes = (0..len).map(|_| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 24) as u8
-        });
+        let step = |state: &u32| Some(state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
+        let states = std::iter::successors(step(&1), step);
+        let bytes = states.map(|state| (state >> 24) as u8).take(len);
         let image = matches!(spec.input[..], [1 | 3, _, _] | [784]);
+        let floats = bytes.clone().map(|byte| f32::from(byte) / 128.0 - 1.0);
         let inputs = if image {
             Inputs::Bytes(bytes.collect())
+        } else if spec.input[0].is_multiple_of(81) {
+            Inputs::Halves(floats.map(half::encode).collect())
         } else {
-            Inputs::Floats(bytes.map(|byte| f32::from(byte) / 128.0 - 1.0).collect())
+            Inputs::Floats(floats.collect())
         };
         let classes = network.classes() as u32;
         let label = |index: u32| index.wrapping_mul(2_654_435_761) % classes;
@@ -70,6 +75,11 @@ impl Samples for Synthetic {
                     *out = f32::from(*byte) * AFFINE.0 + AFFINE.1;
                 }
             }
+            Inputs::Halves(halves) => {
+                for (out, &value) in out.iter_mut().zip(&halves[place]) {
+                    *out = half::decode(value);
+                }
+            }
             Inputs::Floats(floats) => out.copy_from_slice(&floats[place]),
         }
     }
@@ -77,6 +87,7 @@ impl Samples for Synthetic {
         let place = index * self.input_len..(index + 1) * self.input_len;
         Some(match &self.inputs {
             Inputs::Bytes(bytes) => StoredInput::Bytes(&bytes[place], &[AFFINE]),
+            Inputs::Halves(halves) => StoredInput::Halves(&halves[place]),
             Inputs::Floats(floats) => StoredInput::Floats(&floats[place]),
         })
     }

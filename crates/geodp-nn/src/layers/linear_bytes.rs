@@ -262,9 +262,8 @@ fn add_strip<V: FeatureLanes, const R: usize, const FIRST: bool, const LAST: boo
     new: &[u8; STRIP],
     sums: &mut [[V::Pairs; R]; SUMS],
 ) {
-    let ones = V::bytes_load(&[1; STRIP]);
     for part in (0..STRIP).step_by(V::BYTES) {
-        let mut p = [ones; R];
+        let mut p = [V::bytes_load(&bytes[0][part..]); R];
         for r in 0..R {
             p[r] = V::bytes_load(&bytes[r][part..]);
             if LAST {
@@ -279,7 +278,7 @@ fn add_strip<V: FeatureLanes, const R: usize, const FIRST: bool, const LAST: boo
         }
         if FIRST {
             for r in 0..R {
-                sums[DIGITS][r] = V::add_products(p[r], ones, sums[DIGITS][r]);
+                sums[DIGITS][r] = V::add_bytes(p[r], sums[DIGITS][r]);
                 sums[DIGITS + 1][r] = V::add_centred_squares(p[r], sums[DIGITS + 1][r]);
             }
         }

@@ -359,6 +359,10 @@ impl ByteLanes for F32x8 {
         })
     }
     #[inline(always)]
+    fn add_bytes(p: Self::Bytes, sums: Self::Pairs) -> Self::Pairs {
+        intrinsic!(_mm256_add_epi32(sums, _mm256_sad_epu8(p, _mm256_setzero_si256())))
+    }
+    #[inline(always)]
     fn add_centred_squares(p: Self::Bytes, sums: Self::Pairs) -> Self::Pairs {
         intrinsic!({
             let (zero, centre) = (_mm256_setzero_si256(), _mm256_set1_epi16(128));

@@ -331,6 +331,10 @@ impl ByteLanes for F32x16 {
         intrinsic!(_mm512_dpbusd_epi32(sums, p, digits))
     }
     #[inline(always)]
+    fn add_bytes(p: Self::Bytes, sums: Self::Pairs) -> Self::Pairs {
+        intrinsic!(_mm512_add_epi32(sums, _mm512_sad_epu8(p, _mm512_setzero_si512())))
+    }
+    #[inline(always)]
     fn add_centred_squares(p: Self::Bytes, sums: Self::Pairs) -> Self::Pairs {
         // p − 128 as a signed byte is p with its highest bit turned.
         intrinsic!(_mm512_dpbusd_epi32(sums, p, _mm512_xor_si512(p, _mm512_set1_epi8(-128))))

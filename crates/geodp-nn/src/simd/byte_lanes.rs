@@ -13,7 +13,9 @@ pub(crate) trait ByteLanes: Quantise {
     fn bytes_and(a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
     /// `sums + Σ p·digit` of neighbouring fours; digits are signed, from −64 to 63.
     fn add_products(p: Self::Bytes, digits: Self::Bytes, sums: Self::Pairs) -> Self::Pairs;
-    /// `sums + Σ p·(p − 128)` of the same fours.
+    /// `sums + Σ p`, each byte somewhere.
+    fn add_bytes(p: Self::Bytes, sums: Self::Pairs) -> Self::Pairs;
+    /// `sums + Σ p·(p − 128)` of neighbouring fours.
     fn add_centred_squares(p: Self::Bytes, sums: Self::Pairs) -> Self::Pairs;
     /// The total of each of eight.
     fn totals(sums: [Self::Pairs; 8]) -> [i32; 8];

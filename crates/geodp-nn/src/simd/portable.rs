@@ -229,6 +229,10 @@ impl ByteLanes for Portable {
         add_fours(p, digits.map(|digit| i32::from(digit as i8)), sums)
     }
     #[inline(always)]
+    fn add_bytes(p: Self::Bytes, sums: Self::Pairs) -> Self::Pairs {
+        add_fours(p, [1; 32], sums)
+    }
+    #[inline(always)]
     fn add_centred_squares(p: Self::Bytes, sums: Self::Pairs) -> Self::Pairs {
         add_fours(p, p.map(|p| i32::from(p) - 128), sums)
     }
