@@ -1,5 +1,5 @@
 //! Sixteen samples in one AVX-512 register; otherwise as [`super::avx2`]. [`super::InstructionSet::available`] has seen
-//! `avx512f`, `bw`, `dq` and `vl`, which all but the first such CPUs have.
+//! `avx512f`, `bw`, `dq`, `vl` and `vnni`, which all but the first such CPUs have.
 #![allow(unsafe_code, reason = "vector intrinsics")]
 
 use super::avx2::{F32x8, sums_of_eight};
