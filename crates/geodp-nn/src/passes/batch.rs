@@ -30,7 +30,7 @@ pub(crate) struct Passes<V: Vector> {
     /// Boxed, because they are handed to and fro for every piece.
     workspaces: Mutex<Vec<Box<Workspace<V>>>>,
     sums: Mutex<Vec<f32>>,
-    pub(crate) tallies: Mutex<Vec<Box<Tally<V>>>>,
+    pub(crate) tallies: Mutex<Vec<Tally<V>>>,
     awake: Awake,
 }
 

@@ -31,8 +31,8 @@ pub(crate) enum ExactBatch<'a> {
 pub(crate) struct Tallies<'a, V: Vector> {
     layout: &'a Layout,
     /// Where tallies come from and go to.
-    spare: &'a Mutex<Vec<Box<Tally<V>>>>,
-    idle: Mutex<Vec<Box<Tally<V>>>>,
+    spare: &'a Mutex<Vec<Tally<V>>>,
+    idle: Mutex<Vec<Tally<V>>>,
 }
 
 impl<'a, V: Vector> Tallies<'a, V> {
@@ -46,7 +46,7 @@ impl<'a, V: Vector> Tallies<'a, V> {
         let kept = idle().pop();
         let mut tally = kept.unwrap_or_else(|| {
             let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let mut tally = spare.unwrap_or_else(|| Box::new(Tally::new(self.layout)));
+            let mut tally = spare.unwrap_or_else(|| Tally::new(self.layout));
             tally.clear();
             tally
         });

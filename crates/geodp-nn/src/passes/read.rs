@@ -11,7 +11,7 @@ use super::Pass;
 use super::workspace::{OfInput, Workspace};
 use crate::layers::linear::Linear;
 use crate::layers::linear_read::{self, ReadRows, RowMeasure, WIDE_INPUTS};
-use crate::simd::{FeatureLanes, Kernel, MOST_LANES, Measuring, Stored, Vector};
+use crate::simd::{Kernel, MOST_LANES, MOST_STRIP, Measuring, Stored, Vector};
 use crate::{Samples, StoredInput};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -20,7 +20,7 @@ use std::ops::Range;
 /// [`Measuring`].
 const STRIP: usize = 64;
 /// What is left is put to the last strip if it is less: few columns take as long to transpose as many.
-const LEAST: usize = 16;
+const LEAST: usize = MOST_STRIP - STRIP;
 
 /// Where the inputs of a block stand once they are read.
 #[allow(clippy::large_enum_variant, reason = "one at a time, on the stack")]
@@ -71,10 +71,9 @@ impl<V: Vector> Workspace<V> {
         let wide = pass.layout.input_len >= WIDE_INPUTS && pass.layout.inputs_read_once();
         let keep = measuring.is_none() || !wide;
         let mut through = Through { first, measuring: measuring.as_mut(), keep };
-        let inputs = if through.reads_rows() {
-            let halves = self.read_halves(samples, batch, &mut through);
-            halves.unwrap_or_else(|| self.read_rows(samples, batch, &mut through))
-        } else if self.read_bytes(samples, batch, &mut through) {
+        let inputs = if let Some(halves) = self.read_halves(samples, batch, &mut through) {
+            halves
+        } else if !through.reads_rows() && self.read_bytes(samples, batch, &mut through) {
             Inputs::Lanes
         } else {
             self.read_rows(samples, batch, &mut through)
@@ -113,7 +112,7 @@ impl<V: Vector> Workspace<V> {
         V::run(TransposeBytes { rows, affine: scaling, out, through })
     }
 
-    /// Takes inputs that are all in half precision through the first layer as they stand, or says that it did not.
+    /// Reads inputs that are all in half precision, or says that it did not.
     fn read_halves<'a>(
         &mut self,
         samples: &'a dyn Samples,
@@ -129,7 +128,7 @@ impl<V: Vector> Workspace<V> {
         }
         let first = rows[0];
         rows[batch.len()..].fill(first);
-        self.of_input = through.read_rows(&rows[..batch.len()]).map(OfInput::Rows);
+        self.of_input = through.take(&rows, batch.len(), &mut self.values[0]);
         Some(Inputs::Halves(rows))
     }
 
@@ -153,25 +152,18 @@ impl<V: Vector> Workspace<V> {
                     stored[lane] = Some(values);
                     values
                 }
-                Some(StoredInput::Halves(halves)) => {
-                    V::run(Widen::<V::Part> { halves, to: own, vector: PhantomData });
-                    own
-                }
                 Some(StoredInput::Bytes(bytes, affine)) => {
                     V::run(Scale { bytes, affine, to: own });
                     own
                 }
-                None => {
+                // Halves among others.
+                Some(StoredInput::Halves(_)) | None => {
                     samples.read_input(index, own);
                     own
                 }
             };
         }
-        if let Some(measured) = through.read_rows(&rows[..batch.len()]) {
-            self.of_input = Some(OfInput::Rows(measured));
-        } else {
-            V::run(Transpose { rows: &rows[..V::LANES], out: &mut self.values[0], through });
-        }
+        self.of_input = through.take(&rows, batch.len(), &mut self.values[0]);
         Inputs::Rows(stored)
     }
 }
@@ -225,6 +217,20 @@ impl<V: Vector> Through<'_, V> {
         Some(measure)
     }
 
+    /// Rows, of which the first `records` are records, as they stand or into their lanes.
+    fn take<T: Stored>(
+        &mut self,
+        rows: &[&[T]; MOST_LANES],
+        records: usize,
+        lanes: &mut [V],
+    ) -> Option<OfInput<V>> {
+        let measured = self.read_rows(&rows[..records]);
+        if measured.is_none() {
+            V::run(Transpose { rows: &rows[..V::LANES], out: lanes, through: self });
+        }
+        measured.map(OfInput::Rows)
+    }
+
     #[inline(always)]
     fn measure(&mut self, x: &[V]) {
         if let Some(measuring) = &mut self.measuring {
@@ -267,28 +273,29 @@ fn places<V>(out: &mut [V], strip: Range<usize>, keep: bool) -> &mut [V] {
 }
 
 /// `out[feature]` from `rows[lane][feature]`.
-struct Transpose<'a, 'b, V: Vector> {
-    rows: &'a [&'a [f32]],
+struct Transpose<'a, 'b, V: Vector, T> {
+    rows: &'a [&'a [T]],
     out: &'a mut [V],
     through: &'a mut Through<'b, V>,
 }
 
-impl<V: Vector> Kernel for Transpose<'_, '_, V> {
+impl<V: Vector, T: Stored> Kernel for Transpose<'_, '_, V, T> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let mut rows = [&[][..]; MOST_LANES];
+        let mut room = [T::STRIP; MOST_LANES];
         for strip in strips(self.out.len()) {
-            for (to, row) in rows.iter_mut().zip(self.rows) {
-                *to = &row[strip.clone()];
+            let mut rows = [&[][..]; MOST_LANES];
+            for ((to, row), room) in rows.iter_mut().zip(self.rows).zip(&mut room) {
+                *to = T::floats::<V::Part>(&row[strip.clone()], room);
             }
             let (next, third) = (strip.end, V::LANES.div_ceil(3));
-            fetch::<V>(&self.rows[..third], next);
+            fetch::<V, T>(&self.rows[..third], next);
             let out = places(self.out, strip.clone(), self.through.keep);
             V::transpose(&rows[..V::LANES], 1, out);
-            fetch::<V>(&self.rows[third..2 * third], next);
+            fetch::<V, T>(&self.rows[third..2 * third], next);
             self.through.forward(strip, out);
-            fetch::<V>(&self.rows[2 * third..V::LANES], next);
+            fetch::<V, T>(&self.rows[2 * third..V::LANES], next);
             self.through.measure(out);
         }
     }
@@ -297,9 +304,9 @@ impl<V: Vector> Kernel for Transpose<'_, '_, V> {
 /// Asks for the strip of some rows that starts at `next`, so that it comes while another is worked on. A few
 /// rows at a time: beyond what the CPU can wait for at once, asking is waiting.
 #[inline(always)]
-fn fetch<V: Vector>(rows: &[&[f32]], next: usize) {
+fn fetch<V: Vector, T>(rows: &[&[T]], next: usize) {
     for row in rows {
-        for line in row[next..].iter().take(STRIP).step_by(16) {
+        for line in row[next..].iter().take(STRIP).step_by(64 / size_of::<T>()) {
             V::prefetch(line);
         }
     }
@@ -366,29 +373,6 @@ impl Kernel for Scale<'_> {
             for (to, &byte) in to.iter_mut().zip(bytes) {
                 *to = f32::from(byte) * a + b;
             }
-        }
-    }
-}
-
-/// `to = halves`.
-struct Widen<'a, V> {
-    halves: &'a [u16],
-    to: &'a mut [f32],
-    vector: PhantomData<V>,
-}
-
-impl<V: FeatureLanes> Kernel for Widen<'_, V> {
-    type Output = ();
-    #[inline(always)]
-    fn run(self) {
-        let (halves, to) = (self.halves.chunks_exact(V::LANES), self.to.chunks_exact_mut(V::LANES));
-        for (&half, to) in halves.remainder().iter().zip(to.into_remainder()) {
-            *to = crate::half::decode(half);
-        }
-        for (halves, to) in
-            self.halves.chunks_exact(V::LANES).zip(self.to.chunks_exact_mut(V::LANES))
-        {
-            V::from_halves(halves).store(to);
         }
     }
 }

@@ -5,6 +5,7 @@
 //! product goes.
 
 use super::{ByteLanes, Vector};
+use crate::half::decode;
 
 /// One machine register; [`super::Quantise::Pairs`] has as many sums as it has lanes.
 pub(crate) trait FeatureLanes: Vector + ByteLanes {
@@ -23,23 +24,52 @@ pub(crate) trait FeatureLanes: Vector + ByteLanes {
 /// A number as inputs may be stored.
 pub(crate) trait Stored: Copy + Sync {
     const ZERO: Self;
+    /// Room for the floats of a strip, where they are not as they stand.
+    type Strip: Copy;
+    const STRIP: Self::Strip;
     /// The first `V::LANES` of them.
     fn load<V: FeatureLanes>(from: &[Self]) -> V;
+    /// At most [`MOST_STRIP`] of them as floats.
+    fn floats<'a, V: FeatureLanes>(from: &'a [Self], room: &'a mut Self::Strip) -> &'a [f32];
 }
+
+/// Numbers of a strip at most.
+pub(crate) const MOST_STRIP: usize = 80;
 
 impl Stored for f32 {
     const ZERO: Self = 0.0;
+    type Strip = ();
+    const STRIP: () = ();
     #[inline(always)]
     fn load<V: FeatureLanes>(from: &[Self]) -> V {
         V::load(from)
+    }
+    #[inline(always)]
+    fn floats<'a, V: FeatureLanes>(from: &'a [Self], (): &'a mut ()) -> &'a [f32] {
+        from
     }
 }
 
 /// Half precision.
 impl Stored for u16 {
     const ZERO: Self = 0;
+    type Strip = [f32; MOST_STRIP];
+    const STRIP: Self::Strip = [0.0; MOST_STRIP];
     #[inline(always)]
     fn load<V: FeatureLanes>(from: &[Self]) -> V {
         V::from_halves(from)
+    }
+    #[inline(always)]
+    fn floats<'a, V: FeatureLanes>(from: &'a [Self], room: &'a mut Self::Strip) -> &'a [f32] {
+        let room = &mut room[..from.len()];
+        let whole = from.len() / V::LANES * V::LANES;
+        let registers = from[..whole].chunks_exact(V::LANES);
+        for (halves, to) in registers.zip(room.chunks_exact_mut(V::LANES)) {
+            V::from_halves(halves).store(to);
+        }
+        for (&half, to) in from[whole..].iter().zip(&mut room[whole..]) {
+            *to = decode(half);
+        }
+        room
     }
 }

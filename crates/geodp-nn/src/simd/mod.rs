@@ -19,7 +19,7 @@ mod quantise;
 mod wide;
 
 pub(crate) use byte_lanes::ByteLanes;
-pub(crate) use feature_lanes::{FeatureLanes, Stored};
+pub(crate) use feature_lanes::{FeatureLanes, MOST_STRIP, Stored};
 pub(crate) use measuring::Measuring;
 pub(crate) use quantise::Quantise;
 pub(crate) use wide::Wide;
