@@ -30,8 +30,8 @@ VARIANTS = {
     "malloc, microbatch 256": (TUNED, ["--microbatch", "256"]),
 }
 MEMORY_BATCHES = (256, 16384)
-# Bytes of an input value as our program keeps it: images as bytes, everything else as floats.
-INPUT_BYTES = {"cnn": 1, "resnet": 1, "logistic": 1}
+# Bytes of an input value as our program keeps it: images as bytes, scattering features as halves, else floats.
+INPUT_BYTES = {"cnn": 1, "resnet": 1, "logistic": 1, "scattering": 2, "cifar10_head": 2}
 # Share of the machine that other programs may use during a measurement.
 QUIET = 0.03
 
