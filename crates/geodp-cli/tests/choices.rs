@@ -132,3 +132,36 @@ fn what_reading_a_table_changed_is_said_everywhere() {
     let with_json = [&predict[..], &["--json"]].concat();
     assert_eq!(column(&json(&bench.geodp(&with_json))["imported"]), once);
 }
+
+/// Features that a flag or a default chooses are kept as halves, and the run's file says so; those of a config file
+/// are what it says, floats where it says nothing.
+#[test]
+fn new_features_are_kept_as_halves() {
+    let bench = Bench::new();
+    let pixels: Vec<u8> = (0..40 * 64_u32).map(|at| (at * at / 3 % 251) as u8).collect();
+    let images = [0x0803, 40, 8, 8_u32].iter().flat_map(|n| n.to_be_bytes()).chain(pixels);
+    let labels = [0x0801, 40_u32].iter().flat_map(|n| n.to_be_bytes());
+    let labels = labels.chain((0..40).map(|at| at % 2));
+    std::fs::write(bench.path("images"), images.collect::<Vec<u8>>()).unwrap();
+    std::fs::write(bench.path("labels"), labels.collect::<Vec<u8>>()).unwrap();
+    std::fs::write(bench.path("old.toml"), "[features]\nkind = \"scattering\"\ngroups = 9\n")
+        .unwrap();
+
+    let data = ["--data", "./images", "--labels", "labels", "--classes", "2"];
+    let features = |out: &str, more: &[&str]| -> String {
+        let train = ["train", "--batch", "10", "--steps", "2", "--out", out];
+        let output = bench.geodp(&[&train[..], &data, more].concat());
+        assert!(output.status.success(), "{}", complaint(&output));
+        let text = std::fs::read_to_string(bench.path(out).join("run.toml")).unwrap();
+        let table = text.split("[features]\n").nth(1).unwrap();
+        table.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+    };
+    let flag = ["--features", "scattering"];
+    let half = "kind = \"scattering\"; storage = \"half\"";
+    assert_eq!(features("default", &[]), half);
+    assert_eq!(features("flag", &[&flag[..], &["--model", "logistic"]].concat()), half);
+    let old = "kind = \"scattering\"; groups = 9";
+    assert_eq!(features("old", &["--config", "old.toml"]), old);
+    assert_eq!(features("both", &[&["--config", "old.toml"], &flag[..]].concat()), old);
+    assert_eq!(features("again", &["--config", "default/run.toml"]), half);
+}

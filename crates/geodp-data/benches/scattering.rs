@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for threads in [1, 2] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
         for storage in [Storage::Single, Storage::Half] {
-            let spec = FeatureSpec::Scattering { groups: 27, storage };
+            let spec = FeatureSpec::scattering_as(storage);
             let start = Instant::now();
             let features = pool.install(|| spec.apply_to(&data, &|_, _| ()))?;
             let seconds = start.elapsed().as_secs_f64();

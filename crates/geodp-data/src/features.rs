@@ -4,8 +4,12 @@
 //! [features]
 //! kind = "scattering"
 //! groups = 27              # of the normalisation; must divide 81 × channels
-//! storage = "single"       # or "half": half the memory, 11 significant bits
+//! storage = "half"         # 11 significant bits; or "single": f32, twice the memory, slower steps
 //! ```
+//!
+//! What makes a spec chooses `half` and writes it down. A file without `storage` means `single` wherever it is
+//! read: run folders and model files of versions that knew no better default leave it out, and a config somebody
+//! writes has the same format, so the two cannot be told apart.
 //!
 //! Records of channels × height × width become records of (81·channels) × height/4 × width/4, coefficient
 //! by coefficient of each channel, and are normalised record by record. A record's features depend on that
@@ -35,26 +39,35 @@ pub enum FeatureSpec {
         /// Groups of the normalisation.
         #[serde(default = "default_groups", skip_serializing_if = "is_default_groups")]
         groups: usize,
-        /// How features are kept in memory.
-        #[serde(default, skip_serializing_if = "Storage::is_single")]
+        /// How features are kept in memory; `single` where a file does not say. It is left out again on
+        /// writing: a run's config is recognised by the hash of its text.
+        #[serde(default = "Storage::unsaid", skip_serializing_if = "Storage::is_unsaid")]
         storage: Storage,
     },
 }
 
 /// How features are kept in memory; arithmetic is in f32 either way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// Halves take half the memory, and a linear model's steps are faster on them, for they are read where they stand.
+/// Accuracies are the same. There is no `Default`: what is new is [`FeatureSpec::scattering`], kept as halves, and
+/// a file that does not say means f32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Storage {
     /// As f32.
-    #[default]
     Single,
     /// As IEEE binary16.
     Half,
 }
 
 impl Storage {
-    fn is_single(&self) -> bool {
-        *self == Storage::Single
+    /// What a file means that does not say.
+    fn unsaid() -> Self {
+        Storage::Single
+    }
+
+    fn is_unsaid(&self) -> bool {
+        *self == Self::unsaid()
     }
 }
 
@@ -67,9 +80,14 @@ fn is_default_groups(groups: &usize) -> bool {
 }
 
 impl FeatureSpec {
-    /// Scattering with 27 groups, kept as f32.
+    /// Scattering with 27 groups, kept as binary16: what a new run gets.
     pub fn scattering() -> Self {
-        FeatureSpec::Scattering { groups: DEFAULT_GROUPS, storage: Storage::Single }
+        Self::scattering_as(Storage::Half)
+    }
+
+    /// Scattering with 27 groups, kept so.
+    pub fn scattering_as(storage: Storage) -> Self {
+        FeatureSpec::Scattering { groups: DEFAULT_GROUPS, storage }
     }
 
     /// Shape of the features of records of this shape.

@@ -25,14 +25,14 @@ fn rows(data: &Dataset) -> Vec<Vec<f32>> {
 
 fn quiet(_: usize, _: usize) {}
 
-fn half() -> FeatureSpec {
-    FeatureSpec::Scattering { groups: 27, storage: Storage::Half }
+fn single() -> FeatureSpec {
+    FeatureSpec::scattering_as(Storage::Single)
 }
 
 #[test]
 fn a_record_has_the_features_it_has_alone() {
     let data = images(11, Shape::image(3, 8, 12));
-    let found = FeatureSpec::scattering().apply_to(&data, &quiet).unwrap();
+    let found = single().apply_to(&data, &quiet).unwrap();
     assert_eq!(found.shape(), Shape::image(243, 2, 3));
     assert_eq!((found.labels(), found.name()), (data.labels(), data.name()));
     let scattering = Scattering::new(8, 12).unwrap();
@@ -51,23 +51,24 @@ fn a_record_has_the_features_it_has_alone() {
 #[test]
 fn threads_and_subsets_do_not_change_a_bit() {
     let data = images(37, Shape::image(1, 9, 8));
-    let spec = FeatureSpec::scattering();
-    let all = spec.apply_to(&data, &quiet).unwrap();
-    for threads in [1, 2, 3, 7] {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let found = pool.install(|| spec.apply_to(&data, &quiet).unwrap());
-        assert_eq!(rows(&found), rows(&all), "{threads}");
+    for spec in [FeatureSpec::scattering(), single()] {
+        let all = spec.apply_to(&data, &quiet).unwrap();
+        for threads in [1, 2, 3, 7] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let found = pool.install(|| spec.apply_to(&data, &quiet).unwrap());
+            assert_eq!(rows(&found), rows(&all), "{threads}");
+        }
+        let some = [30, 2, 2, 17];
+        let of_some = spec.apply_to(&data.subset(&some).unwrap(), &quiet).unwrap();
+        assert_eq!(rows(&of_some), rows(&all.subset(&some).unwrap()));
     }
-    let some = [30, 2, 2, 17];
-    let of_some = spec.apply_to(&data.subset(&some).unwrap(), &quiet).unwrap();
-    assert_eq!(rows(&of_some), rows(&all.subset(&some).unwrap()));
 }
 
 #[test]
 fn halves_are_the_same_features_to_eleven_bits() {
     let data = images(9, Shape::image(1, 8, 8));
-    let single = FeatureSpec::scattering().apply_to(&data, &quiet).unwrap();
-    let halved = half().apply_to(&data, &quiet).unwrap();
+    let single = single().apply_to(&data, &quiet).unwrap();
+    let halved = FeatureSpec::scattering().apply_to(&data, &quiet).unwrap();
     for (single, halved) in rows(&single).concat().iter().zip(rows(&halved).concat()) {
         assert!((single - halved).abs() <= single.abs() * 2f32.powi(-11) + 2f32.powi(-25));
     }
@@ -106,10 +107,30 @@ fn what_cannot_be_transformed_is_refused() {
 #[test]
 fn the_spec_is_read_from_toml() {
     let read = |text: &str| toml::from_str::<FeatureSpec>(text);
-    assert_eq!(read("kind = \"scattering\"").unwrap(), FeatureSpec::scattering());
     let text = "kind = \"scattering\"\ngroups = 9\nstorage = \"half\"\n";
     let spec = read(text).unwrap();
     assert_eq!(toml::to_string(&spec).unwrap(), text);
     assert!(read("kind = \"scattering\"\ngruops = 9").is_err());
     assert!(read("kind = \"wavelets\"").is_err());
+}
+
+/// What is new is kept as halves and says so; what does not say was written when floats were the default, and is
+/// written again as it was: ledgers know a run's config by the hash of its text.
+#[test]
+fn a_spec_without_storage_stays_what_it_was() {
+    let new = FeatureSpec::scattering();
+    assert!(matches!(new, FeatureSpec::Scattering { groups: 27, storage: Storage::Half }));
+    let kept = toml::to_string(&new).unwrap();
+    assert_eq!(kept, "kind = \"scattering\"\nstorage = \"half\"\n");
+    assert_eq!(toml::from_str::<FeatureSpec>(&kept).unwrap(), new);
+
+    let unsaid = "kind = \"scattering\"\n";
+    let old: FeatureSpec = toml::from_str(unsaid).unwrap();
+    assert_eq!(old, single());
+    assert_eq!(toml::to_string(&old).unwrap(), unsaid);
+    let said = "kind = \"scattering\"\nstorage = \"single\"\n";
+    assert_eq!(toml::from_str::<FeatureSpec>(said).unwrap(), old);
+    // Fingerprints of features are in ledgers, too.
+    let ends = |spec: &FeatureSpec, end: &str| spec.describe().ends_with(end);
+    assert!(ends(&old, "group norm 27, f32") && ends(&new, "group norm 27, f16"));
 }

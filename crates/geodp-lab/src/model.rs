@@ -1,7 +1,7 @@
 //! The two models of the additions to the paper (`certified`, `federated`), and how each sees its records.
 
 use crate::Error;
-use geodp_data::{FeatureSpec, Split};
+use geodp_data::{FeatureSpec, Split, Storage};
 use geodp_nn::{Network, NetworkSpec};
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,8 @@ impl Model {
         let spec = match self {
             Self::Cnn => NetworkSpec::cnn(),
             Self::Scattering => {
-                let features = FeatureSpec::scattering();
+                // As its cells were measured.
+                let features = FeatureSpec::scattering_as(Storage::Single);
                 data.train = features.apply_to(&data.train, &|_, _| {})?;
                 data.test = features.apply_to(&data.test, &|_, _| {})?;
                 NetworkSpec::logistic(data.train.input_len(), data.train.classes())

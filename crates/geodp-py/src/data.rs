@@ -1,7 +1,9 @@
 //! Bundled data as arrays, for examples and benchmarks of other libraries.
 
 use crate::error;
-use geodp_data::{DataError, Dataset, FeatureSpec, Records, Scaling, Shape, mnist as bundled};
+use geodp_data::{
+    DataError, Dataset, FeatureSpec, Records, Scaling, Shape, Storage, mnist as bundled,
+};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -20,7 +22,9 @@ pub(crate) fn scattering<'py>(
     let shape = Shape::image(1, images.shape()[1], images.shape()[2]);
     let features = py.detach(|| {
         let records = Records::from_floats(shape, pixels, "as given".to_owned())?;
-        let found = FeatureSpec::scattering().apply(&records, &|_, _| {})?;
+        // They leave as f32: nothing is gained by rounding them.
+        let features = FeatureSpec::scattering_as(Storage::Single);
+        let found = features.apply(&records, &|_, _| {})?;
         Ok::<_, DataError>(floats(&found))
     });
     let features = features.map_err(|e| error::argument(e.to_string()))?;

@@ -1,11 +1,12 @@
 //! Plans that make no sense are refused with a reason that names the parameter.
 
 use geodp::Statement;
-use geodp::config::RunConfig;
+use geodp::config::{ConfigFile, RunConfig};
 use geodp::optimizer::OptimizerKind;
 use geodp::params::{Mechanism, PlanParams};
 use geodp::plan::Facts;
 use geodp::sampler::Sampling;
+use geodp_data::{FeatureSpec, Storage};
 
 const FACTS: Facts = Facts { records: 1000, dim: 10 };
 
@@ -147,4 +148,24 @@ fn configs_come_back_from_toml_and_unknown_keys_name_the_nearest() {
     std::fs::write(&path, text.replace("mnist", "mnits")).unwrap();
     let error = RunConfig::read(&path).unwrap_err().to_string();
     assert!(error.contains("Did you mean `mnist`?"), "{error}");
+}
+
+/// Whoever leaves features open gets halves, written down; a file that has features but no storage means floats, as
+/// it did when it was written.
+#[test]
+fn new_configs_keep_features_as_halves_and_old_files_as_floats() {
+    let read = |text: &str| RunConfig::from(toml::from_str::<ConfigFile>(text).unwrap());
+    for new in [RunConfig::mnist(), read("[data]\nsource = \"cifar10\"\n")] {
+        assert_eq!(new.features, Some(FeatureSpec::scattering_as(Storage::Half)));
+        let text = new.to_toml().unwrap();
+        assert!(text.contains("storage = \"half\""), "{text}");
+        assert_eq!(read(&text), new);
+    }
+    for model in ["", "[model]\nname = \"logistic\"\n"] {
+        let old = read(&format!("[features]\nkind = \"scattering\"\n{model}"));
+        assert_eq!(old.features, Some(FeatureSpec::scattering_as(Storage::Single)));
+        let text = old.to_toml().unwrap();
+        assert!(!text.contains("storage"), "{text}");
+        assert_eq!(read(&text), old);
+    }
 }

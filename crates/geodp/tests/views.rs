@@ -1,10 +1,11 @@
-//! Views of images in a whole run: from config to folder, stopped and resumed, measured and asked.
+//! Views and features of images in a whole run: from config to folder, stopped and resumed, measured and asked.
 
+use geodp::ModelFile;
 use geodp::config::{ConfigFile, DataConfig, ModelConfig, PairFiles, RunConfig};
 use geodp::run::{Ended, Run};
 use geodp::trained::Trained;
 use geodp::watch::{Observer, Progress, Silent};
-use geodp_data::{FeatureSpec, ViewSpec};
+use geodp_data::{FeatureSpec, Storage, ViewSpec};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -132,4 +133,40 @@ fn views_change_what_is_learnt_and_need_images() {
     config.views = Some(ViewSpec { flip: false, shift: 0, each_step: Some(2) });
     let error = Run::create(&parent.path().join("none"), config).err().unwrap().to_string();
     assert!(error.contains("views.each_step is 2"), "{error}");
+}
+
+/// A run keeps the storage it was made with: halves are named in its files, floats are what its files mean by naming
+/// none, as versions wrote them that had no other default. Either is known again by its config's hash.
+#[test]
+fn a_run_of_either_storage_is_resumed_and_opened_as_it_was() {
+    for (storage, line) in [(Storage::Half, "\nstorage = \"half\"\n"), (Storage::Single, "")] {
+        let parent = tempfile::tempdir().unwrap();
+        let features = FeatureSpec::scattering_as(storage);
+        let config = config(parent.path(), Some(features.clone()), None);
+        let whole = finish(Run::create(&parent.path().join("whole"), config.clone()).unwrap());
+
+        let (folder, stop) = (parent.path().join("stopped"), AtomicBool::new(false));
+        let run = Run::create(&folder, config).unwrap();
+        run.execute(&mut Silent, &mut StopAt(7, &stop), &stop).unwrap();
+        let text = std::fs::read_to_string(folder.join("run.toml")).unwrap();
+        assert_eq!(text.contains("storage"), !line.is_empty());
+        assert!(text.contains(line), "{text}");
+        assert!(whole == finish(Run::resume(&folder).unwrap()), "{storage:?}: the same bits");
+
+        let trained = Trained::open(&folder).unwrap();
+        assert_eq!(trained.config().features.as_ref(), Some(&features));
+        let test = trained.own_records().unwrap().0.test;
+        let metrics = std::fs::read_to_string(folder.join("metrics.jsonl")).unwrap();
+        let last: serde_json::Value =
+            serde_json::from_str(metrics.lines().last().unwrap()).unwrap();
+        let found = trained.evaluate(&test).unwrap();
+        assert_eq!(Some(found.mean_loss), last["test"]["loss"].as_f64());
+
+        // The model file alone says it, too.
+        let alone = parent.path().join("alone");
+        std::fs::create_dir(&alone).unwrap();
+        std::fs::copy(folder.join("model.safetensors"), alone.join("model.safetensors")).unwrap();
+        let (model, _) = ModelFile::read(&alone.join("model.safetensors")).unwrap();
+        assert_eq!(model.features, Some(features));
+    }
 }

@@ -158,7 +158,8 @@ impl Settings {
         };
         file.data = self.data.apply(file.data)?;
         file.model = self.model()?.or(file.model);
-        file.features = self.features.as_ref().map(|_| FeatureSpec::scattering()).or(file.features);
+        // There is one kind: a file that has features has these, with its own settings.
+        file.features = file.features.or(self.features.as_ref().map(|_| FeatureSpec::scattering()));
         file.views = self.views(file.views);
         self.set_privacy(&mut file.privacy)?;
         self.set_train(&mut file.train)?;

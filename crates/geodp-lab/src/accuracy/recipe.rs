@@ -141,7 +141,7 @@ struct Recipe {
 impl Recipe {
     fn file(self) -> ConfigFile {
         let mut file = ConfigFile {
-            features: Some(FeatureSpec::Scattering { groups: 27, storage: Storage::Half }),
+            features: Some(FeatureSpec::scattering_as(Storage::Half)),
             views: self.views,
             model: Some(self.model),
             train: TrainParams {
