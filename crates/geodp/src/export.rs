@@ -7,7 +7,8 @@
 //! | floats | `input`: N × the record's shape |
 //!
 //! Views and scattering features are computed inside; probabilities are the mean over views, as in
-//! predictions. A model on features can also take these as its input: N × their number of floats.
+//! predictions. A model on features can also take these as its input: N × their number of floats. Features that
+//! are kept as binary16 are rounded to it in the graph, computed or given.
 //!
 //! Outputs: `class`, the name, and `probabilities`, N × classes; or `predicted_` and the label's name. Texts must be written as the schema
 //! writes them: that `1.0` is `1` is known to the readers of tables only.
@@ -47,9 +48,10 @@ impl ModelFile {
         let mut graph = Graph::default();
         let made = !after_features && (self.features.is_some() || self.views.is_some());
         let (mut value, mut dims) = match (made, &self.features) {
-            (false, Some(_)) => {
+            (false, Some(features)) => {
                 let dims = vec![network.input_len()];
-                (graph.input("input", Type::Float, &dims), dims)
+                let input = graph.input("input", Type::Float, &dims);
+                (scattering::kept(&mut graph, features, input), dims)
             }
             _ => self.records(&mut graph, &network)?,
         };

@@ -47,19 +47,26 @@ pub(super) fn features(
     shape: Shape,
 ) -> Result<String, Error> {
     let out = spec.shape(shape)?;
-    let FeatureSpec::Scattering { groups, storage } = spec;
+    let FeatureSpec::Scattering { groups, .. } = spec;
     let refuse = |e: geodp_scattering::ScatteringError| Error::Export(e.to_string());
     let matrices = Scattering::new(shape.height, shape.width).map_err(refuse)?.matrices();
     let planes = transform(graph, &matrices, image, shape);
     let flat = [out.channels, out.height, out.width];
     let whole = graph.reshape(&planes, &flat);
-    let mut value = layers::normalised_groups(graph, &whole, "scattering", &flat, *groups);
-    if *storage == Storage::Half {
-        // Rounded as they are when they are kept in memory.
-        let half = graph.cast(&value, Type::Half);
-        value = graph.cast(&half, Type::Float);
+    let value = layers::normalised_groups(graph, &whole, "scattering", &flat, *groups);
+    Ok(kept(graph, spec, value))
+}
+
+/// Features as they are kept in memory: halves are rounded, and to round them twice changes nothing.
+pub(super) fn kept(graph: &mut Graph, spec: &FeatureSpec, value: String) -> String {
+    let FeatureSpec::Scattering { storage, .. } = spec;
+    match storage {
+        Storage::Single => value,
+        Storage::Half => {
+            let half = graph.cast(&value, Type::Half);
+            graph.cast(&half, Type::Float)
+        }
     }
-    Ok(value)
 }
 
 /// N × channels × 81 × height/4 × width/4.
