@@ -3,9 +3,9 @@
 //! Drawn on standard error, and only on a terminal; elsewhere one line an epoch.
 
 use geodp::config::TestIs;
-use geodp::plan::Plan;
-use geodp::run::BlockMetrics;
+use geodp::run::{BlockMetrics, Run, TestMetrics};
 use geodp::watch::{Observer, Progress};
+use geodp_report::format;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::Instant;
@@ -47,6 +47,8 @@ impl FeatureBar {
 pub(crate) struct TrainingBar {
     bar: ProgressBar,
     label: String,
+    /// Held-out records, on all of which the end is measured.
+    held_out: usize,
     /// Lines instead of a bar: standard error is not a terminal.
     lines: bool,
     quiet: bool,
@@ -59,13 +61,13 @@ pub(crate) struct TrainingBar {
 }
 
 impl TrainingBar {
-    /// A bar for the rest of `plan`; `label` stands before it; `quiet` draws nothing.
-    pub(crate) fn new(plan: &Plan, steps_done: u64, label: &str, quiet: bool) -> Self {
+    /// A bar for the rest of a run; `label` stands before it; `quiet` draws nothing.
+    pub(crate) fn new(run: &Run, label: &str, quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let bar = if quiet || !terminal {
             ProgressBar::hidden()
         } else {
-            let bar = ProgressBar::new(plan.steps()).with_position(steps_done);
+            let bar = ProgressBar::new(run.plan().steps()).with_position(run.steps_done());
             let template = format!("{label}{{bar:24}} {{percent:>3}}% {{msg}} · {{eta}} left");
             // The template is fixed text: if it were wrong, the default style would do.
             bar.set_style(
@@ -78,6 +80,7 @@ impl TrainingBar {
         Self {
             bar,
             label: label.to_owned(),
+            held_out: run.split().test.len(),
             lines: !terminal,
             quiet,
             started: Instant::now(),
@@ -123,10 +126,10 @@ impl Observer for TrainingBar {
             self.steps = format!(" · steps: {polar}");
         }
         if let Some(test) = metrics.test {
-            let private = if test.is == TestIs::Private { " (private)" } else { "" };
+            let note = note(&test, self.held_out);
             self.test = match test.errors {
-                Some(errors) => format!(" · test RMSE {:.4}{private}", errors.rmse),
-                None => format!(" · test {:.2} %{private}", 100.0 * test.accuracy),
+                Some(errors) => format!(" · test RMSE {:.4}{note}", errors.rmse),
+                None => format!(" · test {:.2} %{note}", 100.0 * test.accuracy),
             };
             if self.lines && !self.quiet {
                 eprintln!("{}epoch {:.1}: {}", self.label, metrics.epoch, self.message());
@@ -137,5 +140,32 @@ impl Observer for TrainingBar {
 
     fn on_warning(&mut self, message: &str) {
         self.bar.suspend(|| eprintln!("warning: {message}"));
+    }
+}
+
+/// Whose the records are, and how many, where a point of the curve is of some of them.
+fn note(test: &TestMetrics, held_out: usize) -> String {
+    let private = test.is == TestIs::Private;
+    let some = test.records < held_out;
+    let count = format!("on {}", format::count(test.records as u64));
+    match (private, some) {
+        (false, false) => String::new(),
+        (true, false) => " (private)".to_owned(),
+        (false, true) => format!(" ({count})"),
+        (true, true) => format!(" (private, {count})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_of_some_records_says_of_how_many() {
+        let test = |records, is| TestMetrics { records, is, ..TestMetrics::default() };
+        assert_eq!(note(&test(2500, TestIs::Public), 10_000), " (on 2500)");
+        assert_eq!(note(&test(2500, TestIs::Private), 5000), " (private, on 2500)");
+        assert_eq!(note(&test(5000, TestIs::Public), 5000), "");
+        assert_eq!(note(&test(5000, TestIs::Private), 5000), " (private)");
     }
 }

@@ -160,13 +160,15 @@ fn is_public(inputs: &ReportInputs<'_>) -> bool {
 struct HeldOut {
     /// Accuracy, or of numbers the error.
     accuracy: Chart,
-    caption: &'static str,
+    caption: String,
     loss: Chart,
 }
 
 impl HeldOut {
     fn add_to(&self, section: Section) -> Section {
-        section.figure(&self.accuracy, self.caption).figure(&self.loss, "Loss on the same records.")
+        section
+            .figure(&self.accuracy, &*self.caption)
+            .figure(&self.loss, "Loss on the same records.")
     }
 }
 
@@ -200,12 +202,23 @@ fn held_out(inputs: &ReportInputs<'_>) -> Option<HeldOut> {
         from_zero("test loss", &losses),
     )
     .series(Series::line("test loss", role, losses).markers());
-    let caption = if numbers {
-        "Error on the records that took no part in training."
-    } else {
-        "Accuracy on the records that took no part in training."
-    };
+    let what = if numbers { "Error" } else { "Accuracy" };
+    let of = measured_on(inputs.metrics);
+    let caption = format!("{what} on the records that took no part in training{of}.");
     Some(HeldOut { accuracy, caption, loss })
+}
+
+/// What a curve's points are of, where they are of fewer records than its end.
+fn measured_on(metrics: &[BlockMetrics]) -> String {
+    let counts = || metrics.iter().filter_map(|m| Some(m.test?.records));
+    let (Some(fewest), Some(end)) = (counts().min(), counts().next_back()) else {
+        return String::new();
+    };
+    if fewest >= end {
+        return String::new();
+    }
+    let [fewest, end] = [fewest, end].map(|count| format::count(count as u64));
+    format!(": the last point on all {end} of them, the points before it on the same {fewest}")
 }
 
 fn diagnostics(inputs: &ReportInputs<'_>) -> Section {

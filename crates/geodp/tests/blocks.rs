@@ -53,6 +53,10 @@ fn a_curve_is_of_some_records_and_the_end_of_all() {
     };
     let records: Vec<_> = done.metrics.iter().filter_map(|m| Some(m.test?.records)).collect();
     assert_eq!(records, [2_500, 10_000]);
+    let page = std::fs::read_to_string(folder.path().join("run/report.html")).unwrap();
+    let caption =
+        "the last point on all 10\u{202f}000 of them, the points before it on the same 2500.";
+    assert!(page.contains(caption));
 
     let all = engine.evaluate(&done.weights).unwrap().unwrap();
     let end = done.test().unwrap();

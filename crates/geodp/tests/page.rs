@@ -35,6 +35,8 @@ fn report(name: &str, change: impl FnOnce(&mut RunConfig)) -> String {
 fn the_page_of_a_dp_run_fits_a_phone_and_a_desk() {
     let page = report("dp", |_| {});
     assert!(page.contains("certified ε") || page.contains("Certified ε"));
+    // All points are of all records: nothing is said of how many.
+    assert!(page.contains("that took no part in training."));
     in_browser::check("run-dp", &page, 5);
 }
 

@@ -65,7 +65,7 @@ pub(crate) fn run(args: Args, json: bool) -> anyhow::Result<()> {
             _ => out.join(mechanism.to_string()),
         };
         let run = Run::create(&folder, config).map_err(classify)?;
-        let mut bar = TrainingBar::new(run.plan(), 0, &format!("{name:<15} "), json);
+        let mut bar = TrainingBar::new(&run, &format!("{name:<15} "), json);
         let ended =
             in_pool(None, || run.execute(&mut Silent, &mut bar, stop))?.map_err(classify)?;
         bar.finish();

@@ -70,7 +70,7 @@ pub(crate) fn run(args: Args, seat: &Seat, json: bool) -> anyhow::Result<()> {
     features.finish();
     let (folder, first_step) = (run.folder().to_owned(), run.steps_done());
     let stop = interrupt::flag()?;
-    let mut bar = TrainingBar::new(run.plan(), run.steps_done(), "", json);
+    let mut bar = TrainingBar::new(&run, "", json);
     if !json {
         summary::announce(&run);
     }
