@@ -16,7 +16,8 @@
 //! file = "patients.ledger"
 //! total_epsilon = 4.0             # no run starts that would exceed it
 //! ```
-//! preceded by `[features] kind = "scattering"` where images are transformed first and `[views]` where
+//! preceded by `[features]` with `kind = "scattering"` and `storage = "half"` where images are transformed first
+//! ([`FeatureSpec`]; without `storage` the features are kept as f32) and `[views]` where
 //! several views of an image are trained on ([`ViewSpec`]), and followed by the `[privacy]` and `[train]` of [`PlanParams`]. Whatever is left out has a default: an empty file trains
 //! a linear model on scattering features of MNIST. In Rust:
 //!

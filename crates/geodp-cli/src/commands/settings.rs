@@ -34,8 +34,8 @@ pub(crate) struct Settings {
         endings: &[".toml"],
     })]
     model: Option<String>,
-    /// Transform images before the model sees them; without --model, images get scattering and a
-    /// linear model.
+    /// Transform images before the model sees them, into features kept in half precision; without --model, images
+    /// get scattering and a linear model.
     #[arg(long, value_name = "KIND", value_parser = ["scattering"])]
     features: Option<String>,
     /// Train on so many views of each image in a step: mirrored ones, or those of --flip and --shift.
