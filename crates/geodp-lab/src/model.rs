@@ -50,3 +50,23 @@ impl Model {
         Ok((spec.build()?, data))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use geodp_data::{Dataset, Records, Shape};
+
+    /// Cells do not say how features were kept, so nothing else would notice.
+    #[test]
+    fn features_are_kept_as_when_the_cells_were_measured() {
+        let pixels = (0..2 * 64).map(|at| (at % 97) as f32 / 97.0).collect();
+        let records = Records::from_floats(Shape::image(1, 8, 8), pixels, "made").unwrap();
+        let data = Dataset::new("d", records, vec![0, 1], vec!["a".into(), "b".into()]).unwrap();
+        let split = Split { train: data.clone(), test: data };
+        let (_, seen) = Model::Scattering.on(split, 1).unwrap();
+        for part in [&seen.train, &seen.test] {
+            let made = part.records().preprocessing();
+            assert!(made.ends_with("group norm 27, f32"), "{made}");
+        }
+    }
+}
