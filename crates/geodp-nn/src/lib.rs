@@ -86,7 +86,8 @@ pub trait Samples: Sync {
 
     /// (a, b), if every input is stored as bytes p that stand for p·a + b with this one pair: then
     /// [`Self::stored_input`] must say so of each, or an exact sum panics. In exact sums a linear first layer of one or two outputs
-    /// multiplies such bytes as they are, with b/a rounded to 2⁻¹⁴. No answer by default.
+    /// multiplies such bytes as they are, with b/a rounded to 2⁻¹⁴ and weights to 2⁻²¹ of the largest. No answer by
+    /// default.
     fn byte_scaling(&self) -> Option<(f32, f32)> {
         None
     }

@@ -185,7 +185,9 @@ fn measure(
 ) -> Result<(f64, f64), AnyError> {
     let mut weights = network.init(1);
     let (mut gradient, mut sum) = (vec![0.0; network.dim()], vec![0; network.dim()]);
-    let mut indices: Vec<u32> = (0..data.len() as u32).collect();
+    // Each step takes the records after those of the one before, and begins again where they end.
+    let indices: Vec<u32> = (0..data.len() as u32).collect();
+    let mut batches = indices.chunks_exact(batch).cycle();
     let clip = Clip::flat(0.1)?;
     let grid = Grid::new(clip.sensitivity().get())?;
     let of_noise = geodp_mechanism::Grid::new(Grid::BITS)?;
@@ -194,9 +196,7 @@ fn measure(
     let noise = NoiseSource::from_os()?;
     let mut number = 0;
     let mut step = |weights: &mut [f32]| -> Result<(), AnyError> {
-        let records = indices.len();
-        indices.rotate_left(batch % records);
-        let batch = &indices[..batch];
+        let batch = batches.next().ok_or("more records than there are")?;
         match kind {
             Kind::Exact => {
                 let weight = |_: usize, norm: f64| clip.weight(norm);
