@@ -45,6 +45,14 @@ pub fn count(n: u64) -> String {
     group(&n.to_string())
 }
 
+/// A rate that fits a headline: `69 439 / s`, `1.36 M / s`.
+pub fn rate(per_second: f64) -> String {
+    match per_second {
+        rate if rate < 999_500.0 => format!("{}{THIN_SPACE}/{THIN_SPACE}s", count(rate as u64)),
+        rate => format!("{}{THIN_SPACE}M{THIN_SPACE}/{THIN_SPACE}s", significant(rate / 1e6, 3)),
+    }
+}
+
 /// A time span in the two largest units that matter: `350 ms`, `12.3 s`, `3 min 05 s`, `2 h 07 min`.
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs_f64();
@@ -159,6 +167,9 @@ mod tests {
         assert_eq!(count(1024), "1024");
         assert_eq!(count(60_000), "60\u{202f}000");
         assert_eq!(count(1_234_567), "1\u{202f}234\u{202f}567");
+        assert_eq!(rate(69_439.7), "69\u{202f}439\u{202f}/\u{202f}s");
+        assert_eq!(rate(1_363_485.0), "1.36\u{202f}M\u{202f}/\u{202f}s");
+        assert_eq!(rate(999_999.0), "1.00\u{202f}M\u{202f}/\u{202f}s");
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn result(inputs: &ReportInputs<'_>) -> Section {
         (Some(_), None) => "for the owner, below".to_owned(),
         (None, None) => "not measured".to_owned(),
     };
-    let rate = format!("{} / s", format::count((records as f64 / seconds.max(1e-9)) as u64));
+    let rate = format::rate(records as f64 / seconds.max(1e-9));
     Section::new("Result").headline([
         (if errors.is_some() { "test RMSE" } else { "test accuracy" }.to_owned(), accuracy),
         (inputs.statement.epsilon_label(), inputs.statement.epsilon_text()),
