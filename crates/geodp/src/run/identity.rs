@@ -11,6 +11,7 @@ use crate::Error;
 use geodp_account::{Arithmetic, Ledger};
 use geodp_data::hex;
 use geodp_mechanism::NoiseSource;
+use geodp_nn::InstructionSet;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
@@ -74,26 +75,21 @@ pub(crate) fn read_32_bytes(path: &Path) -> Result<Zeroizing<[u8; 32]>, Error> {
     Ok(Zeroizing::new(key))
 }
 
-/// What decides the bits of a step besides its numbers: program, arithmetic and, in floating point,
-/// the processor.
+/// What decides the bits of a step besides its numbers: program, arithmetic and, in floating point, the
+/// instruction set that the engine takes on this processor, which decides in which order it adds.
 pub(crate) fn machine(arithmetic: Arithmetic) -> String {
-    let version = env!("CARGO_PKG_VERSION");
-    match arithmetic {
-        Arithmetic::Exact => format!("geodp {version}, exact"),
-        Arithmetic::FloatingPoint => format!("geodp {version}, floating point on {}", processor()),
-    }
+    let taken = InstructionSet::available().pop();
+    machine_taking(taken.unwrap_or(InstructionSet::Portable), arithmetic)
 }
 
-fn processor() -> String {
-    let architecture = std::env::consts::ARCH;
-    #[cfg(target_arch = "x86_64")]
-    {
-        let (avx2, fma) = (is_x86_feature_detected!("avx2"), is_x86_feature_detected!("fma"));
-        let avx512 = is_x86_feature_detected!("avx512f");
-        return format!("{architecture}, avx2 {avx2}, fma {fma}, avx512 {avx512}");
+fn machine_taking(instructions: InstructionSet, arithmetic: Arithmetic) -> String {
+    let (version, architecture) = (env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
+    match arithmetic {
+        Arithmetic::Exact => format!("geodp {version}, exact"),
+        Arithmetic::FloatingPoint => {
+            format!("geodp {version}, floating point on {architecture}, {instructions:?}")
+        }
     }
-    #[allow(unreachable_code, reason = "other processors have no such features")]
-    architecture.to_owned()
 }
 
 /// Refuses a folder whose config or ledger is not what the run wrote.
@@ -136,4 +132,27 @@ pub(crate) fn check_data(folder: &Path, hash: &str, fingerprint: &str) -> Result
 
 pub(crate) fn mismatch(folder: &Path, reason: &str) -> Error {
     Error::Mismatch { folder: folder.to_owned(), reason: reason.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder that goes on where the engine adds in another order gets a new key, in floating point alone.
+    #[test]
+    fn instruction_sets_are_machines_of_their_own_in_floating_point() {
+        let names = |arithmetic| {
+            let sets = InstructionSet::available().into_iter();
+            sets.map(|set| machine_taking(set, arithmetic)).collect::<Vec<_>>()
+        };
+        let (mut floating, mut exact) =
+            (names(Arithmetic::FloatingPoint), names(Arithmetic::Exact));
+        assert_eq!(floating.last(), Some(&machine(Arithmetic::FloatingPoint)));
+        exact.dedup();
+        assert_eq!(exact, [machine(Arithmetic::Exact)]);
+        let sets = floating.len();
+        floating.sort();
+        floating.dedup();
+        assert_eq!(floating.len(), sets);
+    }
 }
